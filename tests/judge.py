@@ -26,7 +26,7 @@ from blockspca.bounds.direction_dual.search import dual_bound
 from blockspca.bounds.entry_dual.bound import entry_bound
 from blockspca.bounds.entry_dual.check import checked_value
 from blockspca.bounds.smaller_k import bound_from_smaller_k
-from blockspca.certify.adaptive_screening import Candidates
+from blockspca.certify.adaptive_screening import AdaptiveScreening
 from blockspca.limits import Deadline
 from blockspca.numerics.upper_eigenvalues import eigenvalue_ceiling, is_below, psd_shift
 from blockspca.proof_settings import ProofSettings
@@ -227,7 +227,7 @@ def plain_searches(case: Case) -> Iterator[Wrong]:
 def screenings(case: Case) -> Iterator[Wrong]:
     """No feature of a set above τ may be screened out."""
     d, unit = case.problem.d, case.unit
-    found = Candidates(case.problem.cov, d, lambda: None)
+    found = AdaptiveScreening(case.problem.cov, d, lambda: None)
     for k in range(1, d + 1):
         margin = case.floor(k) / unit  # the path adds an allowance
         previous = case.upper(k)[k - 1] if k > 1 else -np.inf

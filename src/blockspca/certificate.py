@@ -66,13 +66,13 @@ class StepClaim:
     target: TargetClaim | None = None
 
     def with_all(self) -> Iterator[StepClaim]:
-        """The claim, and those about a target that it stands on."""
+        """The claim, and those about a target that it rests on."""
         yield self
         for step in () if self.target is None else self.target.steps:
             yield from step.with_all()
 
     def features(self) -> set[int]:
-        """Those that the claim, and what it stands on, speaks of."""
+        """Features that the claim, or a claim it rests on, names."""
         named = [step.survivors for step in self.with_all()]
         named += [step.target.support for step in self.with_all() if step.target]
         return set().union(*named)
@@ -104,9 +104,8 @@ class TargetClaim:
 class PartClaim:
     """No allowed set that has `include` and nothing of `exclude` exceeds upper_bound.
 
-    The steps are about the problem that the part comes to (`certify/parts.py`): the
-    features outside both, numbered anew in their order, and as many places as
-    `include` leaves.
+    The steps are about the problem of the part (`certify/parts.py`): the features
+    outside both, numbered anew in their order, and as many places as `include` leaves.
     """
 
     include: tuple[int, ...]
@@ -179,11 +178,12 @@ class Certificate:
 
     def __post_init__(self) -> None:
         # Older releases refuse a version that they do not know, instead of a claim.
-        if self.version >= VERSION and any(s.bound_name in LATER for s in self._said()):
+        is_late = any(step.bound_name in LATER for step in self._all_steps())
+        if self.version >= VERSION and is_late:
             object.__setattr__(self, "version", LATEST)
 
-    def _said(self) -> list[StepClaim]:
-        """Every step: of the chain, of the parts, and of the targets of either."""
+    def _all_steps(self) -> list[StepClaim]:
+        """All steps: of the chain, of the parts, and of the targets of either."""
         lists = [self.steps, *(part.steps for part in self.parts)]
         return [one for said in lists for step in said for one in step.with_all()]
 
@@ -197,7 +197,7 @@ class Certificate:
         return Result(**self._claims(), **more)
 
     def _claims(self) -> dict[str, Any]:
-        """What a result says that has this certificate."""
+        """The fields of a result that this certificate determines."""
         support = np.array(self.support, dtype=np.intp)
         return {
             "x": _vector(support, self.loadings, self.n_features),
@@ -214,13 +214,13 @@ class Certificate:
     def to_json(self) -> str:
         """Write the certificate as JSON; numbers keep every digit."""
         content = asdict(self) | {"status": self.status.value}
-        for name in _not_in(self.version):
+        for name in _fields_not_in(self.version):
             del content[name]
         if self.constraints is not None:
             content["constraints"] = self.constraints.content()
         parts = content.get("parts", ())
         for step in (s for said in (content, *parts) for s in said["steps"]):
-            _leave_out(step)
+            _drop_empty_fields(step)
         return json.dumps(
             {"format": FORMAT, "version": content.pop("version"), **content}
         )
@@ -252,7 +252,7 @@ class Certificate:
                 f"1 to {LATEST}."
             )
         steps = _read_steps(reader, version)
-        names = {f.name for f in fields(cls)} - _not_in(version)
+        names = {f.name for f in fields(cls)} - _fields_not_in(version)
         reader.refuse_unknown(names | {"format"})
         try:
             status = Status(reader.text("status"))
@@ -282,7 +282,7 @@ class Certificate:
 
     def check(self) -> None:
         """Refuse what cannot be a certificate, whatever the matrix."""
-        steps = self._said()
+        steps = self._all_steps()
         bounds = (
             step.upper_bound for step in steps if step.bound_name != BoundName.NONE
         )
@@ -411,16 +411,16 @@ def _vector(support: NDArray[np.intp], loadings: Any, d: int) -> FloatArray:
     return x
 
 
-def _leave_out(step: dict[str, Any]) -> None:
-    """Take out of a step what says nothing; versions 1 and 2 do not know it."""
+def _drop_empty_fields(step: dict[str, Any]) -> None:
+    """Remove empty fields of a step, which versions 1 and 2 do not have."""
     for name in ("dual", "target"):
         if step[name] is None:
             del step[name]
     for inner in step.get("target", {"steps": ()})["steps"]:
-        _leave_out(inner)
+        _drop_empty_fields(inner)
 
 
-def _not_in(version: int) -> set[str]:
+def _fields_not_in(version: int) -> set[str]:
     """The fields that a version of the format does not have."""
     late = set() if version >= WITH_CONSTRAINTS else {"constraints", "parts"}
     return late | {"gap"} if version == 1 else late

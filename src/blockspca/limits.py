@@ -121,10 +121,10 @@ def as_limits(limits: Any) -> Limits:
     )
 
 
-_FORGETTING = 0.7  # of a long step, that is still expected after the next
+_FORGETTING = 0.7  # share of a long step that the next estimate keeps
 
 
-# Set where somebody else has an answer; of the work that is done in this context
+# Set once another prover has an answer: work in this context is then called off.
 _called_off: ContextVar[threading.Event | None] = ContextVar(
     "_called_off", default=None
 )
@@ -168,7 +168,7 @@ class Deadline:
         return max(0.0, self.seconds - self.elapsed())
 
     def end(self) -> None:
-        """Let it have passed, also for the other threads that share it."""
+        """End it now, also for the other threads that share it."""
         self.seconds = -1.0
 
     def passed(self) -> bool:
@@ -177,7 +177,7 @@ class Deadline:
         return self.seconds is not None and self.elapsed() >= self.seconds
 
     def affords(self, seconds: float) -> bool:
-        """Tell whether there is time for what takes so long and cannot be stopped."""
+        """Tell whether there is time for so many seconds of work that nothing stops."""
         left = self.remaining()
         return left is None or seconds <= left
 
@@ -206,7 +206,7 @@ class LimitReached(Exception):
 
 
 class StepLimitReached(Exception):
-    """This k has had its share of the time; the run goes on with the next."""
+    """This k has used its share of the time; the run continues with the next."""
 
 
 class NotAffordable(Exception):
@@ -248,7 +248,7 @@ class Budget(Deadline):
     def check(self) -> None:
         """Raise `LimitReached`, or `StepLimitReached` where only this k has to end."""
         if self.seconds is None and self.limits.nodes is None and self._event is None:
-            return  # nothing can end it, and walks of a millisecond ask often
+            return  # no limit is set, and paths of a millisecond call this often
         stopped = self.stop_reason()
         if stopped is not None:
             raise LimitReached(stopped)

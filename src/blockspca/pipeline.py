@@ -19,16 +19,16 @@ from .blocks.solve_blocks import solve_blocks
 from .blocks.strategies import ThresholdStrategy, as_strategy
 from .bounds.closed_form import MOMENT, ObviousBounds
 from .certificate import restated
-from .certify.options import ProofOptions
+from .certify.options import ProofOptions, choose_prover
 from .constraints import Constraints, checked, feature_indices
 from .covariance.covariance import Covariance, as_covariance, refuse_constant
 from .covariance.formed import formed_or_interrupted
 from .limits import PROVED, Budget, Limits, as_limits
-from .numerics.linalg import leading_eigenvector, rayleigh
+from .numerics.linalg import on_support
 from .numerics.threads import allowed_threads
 from .progress import Listener, as_listener
 from .proof_file import Proof
-from .proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
+from .proof_settings import DEFAULT_SETTINGS, Prover
 from .result import Price, Result, Status
 from .rules import Rules
 from .solvers.base import Solver
@@ -182,7 +182,11 @@ class _Run:
             {k: support for k, support in incumbents.items() if support},
             self.options(
                 choose_prover(
-                    self.cov, k_min, k_max, timed=self.budget.limits.time is not None
+                    self.cov,
+                    k_min,
+                    k_max,
+                    SETTINGS,
+                    timed=self.budget.limits.time is not None,
                 )
             ),
         )
@@ -267,10 +271,8 @@ def _check_start(start: Any, cov: Covariance, k: int) -> list[int]:
 
 def _better(cov: Covariance, found: Result, given: list[int]) -> list[int]:
     """The better of the support of the blocks and one to start from."""
-    if given:
-        within = cov.submatrix(given)
-        if rayleigh(within, leading_eigenvector(within)) > found.objective:
-            return given
+    if given and on_support(cov, given)[1] > found.objective:
+        return given
     return found.support.tolist()
 
 
@@ -295,7 +297,6 @@ def _solve_constrained(run: _Run, k: int, rules: Rules, certify: bool) -> Result
         rules,
         left,
         replace(run.options(), prove=certify),
-        choose_prover,
         start=run.start,
         free=free,
     )
@@ -330,7 +331,7 @@ def _before_any_block(cov: Covariance, found: Result) -> Result:
     from .certify.results import certified_results
 
     at_once = Limits(time=0)
-    k, prover = found.k, choose_prover(cov, found.k, found.k)
+    k, prover = found.k, choose_prover(cov, found.k, found.k, SETTINGS)
     ks = range(k, k + 1)
     # Without any time, a walk still says what variances prove.
     known = certified_results(cov, ks, at_once, {}, ProofOptions(prover))[k]
@@ -402,10 +403,10 @@ def solve_path(
         if constraints is None:
             results = run.certified(1, k_max, {len(given): given})
         else:
-            from .certify.constrained_path import solve_constrained_path
+            from .certify.constrained import solve_constrained_path
 
             results = solve_constrained_path(
-                cov, k_max, constraints, budget, run.options(), choose_prover, given
+                cov, k_max, constraints, budget, run.options(), given
             )
     cov.check_unchanged()
     path = SparsityPath(results, cov)
@@ -431,49 +432,6 @@ def _tell_of_compilation(cut_short: int, results: Iterable[Result]) -> None:
             "happens once on a machine. Call again, which finds them ready, or run "
             "`blockspca compile` before."
         )
-
-
-def choose_prover(
-    cov: Covariance,
-    k_min: int,
-    k_max: int,
-    settings: ProofSettings | None = None,
-    timed: bool = False,
-) -> Prover:
-    """Decide who proves k_min, …, k_max; `ProofSettings` has the reasons.
-
-    Small k are proved by the chain, in milliseconds. From `single_k_from` on the prover
-    of a single k takes part: before the chain where one k is asked for, after it where
-    the path is walked anyway. So `solve(cov, k)` and `solve_path(cov, k)[k]` have the
-    same provers, up to `chain_up_to`. One small k under a limit on time (`timed`), or
-    of few features, is for the duals as well, once the chain has had its share
-    (`first_of_chain`).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import blockspca as bs
-    >>> from blockspca.pipeline import choose_prover
-    >>> cov = bs.Covariance.from_data(np.random.default_rng(0).normal(size=(9, 2000)))
-    >>> [choose_prover(cov, k, k).name for k in (5, 35)]
-    ['CHAIN', 'SINGLE_K_THEN_CHAIN']
-    >>> choose_prover(cov, 1, 35).name
-    'CHAIN_THEN_SINGLE_K'
-    >>> choose_prover(cov, 5, 5, timed=True).name
-    'SINGLE_K_THEN_CHAIN'
-    """
-    settings = settings or SETTINGS
-    if k_max < settings.single_k_from:
-        is_one = 1 < k_min == k_max  # the duals need two
-        are_cheap = cov.n_varying <= settings.duals_below_up_to
-        if is_one and (timed or are_cheap):
-            return Prover.SINGLE_K_THEN_CHAIN
-        return Prover.CHAIN
-    if k_min < k_max:
-        return Prover.CHAIN_THEN_SINGLE_K
-    if k_max > settings.chain_up_to:
-        return Prover.SINGLE_K
-    return Prover.SINGLE_K_THEN_CHAIN
 
 
 def _are_blocks_worth_it(cov: Covariance, k: int) -> bool:

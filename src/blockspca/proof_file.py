@@ -61,7 +61,7 @@ class Proof:
 
     @classmethod
     def deferred(cls, write: Callable[[], Proof]) -> Proof:
-        """Return a proof that is written when somebody first looks into it.
+        """Return a proof that is written when one of its fields is first read.
 
         Until then it holds what `write` refers to, and what interrupts or refuses the
         writing leaves it as it was.
@@ -73,7 +73,7 @@ class Proof:
 
     @property
     def is_ours(self) -> bool:
-        """True if a solve has left it to be written, and nobody has changed it."""
+        """True if a solve has deferred it, and it was not changed since."""
         return bool(vars(self).get("_is_ours", False))
 
     def __getattr__(self, name: str) -> Any:
@@ -135,7 +135,7 @@ def _write_whole(target: Path, text: str) -> None:
 
 
 class MayHaveProof:
-    """What a call returns that may have been told to record a proof."""
+    """Mixin of results whose call may record a proof."""
 
     proof: Proof | None
     _call: ClassVar[str]  # that records it

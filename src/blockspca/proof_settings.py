@@ -8,6 +8,7 @@ change is to be held against `benchmarks/certified_path.py` and `benchmarks/pape
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -15,7 +16,7 @@ from .limits import Limits
 
 
 class Prover(Enum):
-    """Who proves a range of k, in which order; `pipeline.choose_prover` says so."""
+    """Who proves a range of k, in which order; see `certify.options.choose_prover`."""
 
     CHAIN = "from k = 1 up, each k by the one before"
     SINGLE_K = "the last k by itself, by the direction dual"
@@ -27,7 +28,7 @@ class Prover(Enum):
 class ProofSettings:
     """When and for how long each prover runs; k are sparsities, times are seconds."""
 
-    # -- which prover (`pipeline.choose_prover`) ---------------------------------------
+    # -- which prover (`certify.options.choose_prover`) --------------------------------
 
     #: Swaps on blocks cost k³ each. Beyond this k power steps find as much in less
     #: time, and from data, where blocks of 2k features have to be computed, the proof
@@ -234,22 +235,11 @@ class ProofSettings:
 
     def beside_target(self, limits: Limits) -> Limits:
         """What a contrast has for itself."""
-        part, nodes = 1.0 - self.target_share, limits.nodes
-        return replace(
-            limits,
-            time=None if limits.time is None else part * limits.time,
-            nodes=None if nodes is None else max(1, math.ceil(part * nodes)),
-        )
+        return _share_of(limits, 1.0 - self.target_share, math.ceil)
 
     def target_at_first(self, limits: Limits) -> Limits:
         """What its target has where it comes first."""
-        part, nodes = self.target_share, limits.nodes
-        return replace(
-            limits,
-            time=None if limits.time is None else part * limits.time,
-            nodes=None if nodes is None else max(1, int(part * nodes)),
-            gap=None,
-        )
+        return replace(_share_of(limits, self.target_share, int), gap=None)
 
     def of_target(self, left: Limits) -> Limits:
         """What its target has, of what is left: for a bound, whatever the gap."""
@@ -282,6 +272,13 @@ class ProofSettings:
     def nodes_of_dual(self, k: int) -> int:
         """Nodes that the dual's search may open for a k by itself."""
         return self.most_nodes if k >= self.dual_search_from else self.few_nodes
+
+
+def _share_of(limits: Limits, share: float, whole: Callable[[float], int]) -> Limits:
+    """A share of the time and of the nodes, of which at least one is left."""
+    time = None if limits.time is None else share * limits.time
+    nodes = None if limits.nodes is None else max(1, whole(share * limits.nodes))
+    return replace(limits, time=time, nodes=nodes)
 
 
 DEFAULT_SETTINGS = ProofSettings()

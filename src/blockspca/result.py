@@ -56,7 +56,7 @@ def relative_gap(objective: float, upper_bound: float) -> float:
 def is_optimal_gap(objective: float, upper_bound: float) -> bool:
     """Tell whether 0 ≤ upper_bound − objective ≤ OPTIMAL_GAP · |objective|.
 
-    This is what "optimal" means, wherever it is said. The scale is the objective alone:
+    This is the meaning of "optimal" everywhere. The scale is the objective alone:
     an entry of A that no component uses says nothing about this one. Where the
     objective is 0 only an equal bound will do. A bound that is not finite, or below
     what was reached, proves nothing.

@@ -37,6 +37,10 @@ class GroupLimits:
         counts = np.bincount(labels[labels >= 0], minlength=len(self.room))
         return counts.astype(np.int64)
 
+    def among(self, features: NDArray[Any]) -> GroupLimits:
+        """The same limits for some of the features, numbered anew in their order."""
+        return GroupLimits(self.label[features], self.room)
+
     def after(
         self, chosen: NDArray[np.integer[Any]], rest: NDArray[np.integer[Any]]
     ) -> GroupLimits:
@@ -152,7 +156,7 @@ class Rules:
 
     @property
     def limits(self) -> GroupLimits | None:
-        """How many features of each group there may be, if anything is said of it."""
+        """How many features of each group there may be; None without such limits."""
         if not self.label or self.whole_groups:
             return None
         return GroupLimits(np.array(self.label), np.array(self.room))
@@ -283,7 +287,7 @@ class Rules:
             return len(keep)
         if self.beside:
             return len(self.filled(np.array(self.include, dtype=int), self.n_features))
-        return GroupLimits(limits.label[keep], limits.room).capacity
+        return limits.among(keep).capacity
 
     def refuse_infeasible(self, k: int) -> None:
         """Raise if no set of k features keeps the rules, and say why."""

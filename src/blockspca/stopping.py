@@ -1,4 +1,4 @@
-"""What a bound entitles a search to say of itself: one rule for every status."""
+"""The status that a bound justifies: one rule for results and solvers."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ def status_of_gap(
     *,
     keep_interrupt: bool = False,
 ) -> Status:
-    """Return the status that a bound on the matrix entitles to.
+    """Return the status that a bound on the matrix justifies.
 
-    Relative to the objective: what no component uses does not loosen the claim.
+    Gaps are relative to the objective, so that large entries which no component uses do
+    not loosen the claim.
 
     Parameters
     ----------
     objective, upper_bound : float
-        A bound that is not finite, or below the objective, entitles to nothing.
+        A bound that is not finite, or below the objective, proves nothing.
     gap : float or None
         The gap that was asked for.
     stopped : Status or None
         The limit that ended the search.
     keep_interrupt : bool
-        Ctrl-C stays Ctrl-C although the bound would say more: the caller, who may have
-        more to do, has to know of it.
+        Stay `INTERRUPTED` even where the bound proves more: the caller may have further
+        work to stop.
 
     Examples
     --------
@@ -57,7 +58,7 @@ def claim(
 def entitled(
     objective: float, upper_bound: float, limits: Limits, stopped: Status | None
 ) -> Status:
-    """Return what a solver says of itself: after Ctrl-C, that."""
+    """Return the status of a solver, which stays `INTERRUPTED` after Ctrl-C."""
     return status_of_gap(
         objective, upper_bound, limits.gap, stopped, keep_interrupt=True
     )

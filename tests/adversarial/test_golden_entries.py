@@ -119,7 +119,7 @@ def fixed() -> Numbers:
                 top = float(np.linalg.eigvalsh(M)[-1])
                 levels = [0.5 * top, 0.8 * top, 0.95 * top, 1.01 * top]
                 found[f"{name}, {which}, {k}"] = [
-                    least(partial(fixed_out, A, node, k), 4 * top),
+                    least(lambda t: fixed_out(A, node, k, t)[0], 4 * top),  # noqa: B023
                     rounding,
                     [
                         [
@@ -139,15 +139,16 @@ def searched() -> Numbers:
         A = A / np.abs(A).max()
         for which, node in nodes(A):
             k = 4
-            sets = [s for s in zoo.membership(len(A), k) if s[node.inside].all()]
+            sets = [s for s in zoo.membership(len(A), k) if s[node.fixed_in].all()]
             best = max(float(np.linalg.eigvalsh(A[np.ix_(s, s)])[-1]) for s in sets)
             for tau in (0.9 * best, 1.02 * best):
                 search = EntrySearch(A, k, tau, node)
                 with patch.object(entry_search, "_STEPS", 2):
-                    result = search.run(Deadline(None), 25)
+                    value = search.run(Deadline(None), 25)
+                free = len(search.open[0][2].free) if search.open else 0
                 found[f"{name}, {which}, {tau / best:.2f}"] = [
-                    [result.value, search.settled],
-                    [result.nodes, result.free, listed(result.better)],
+                    [value, search.closed_bound],
+                    [search.nodes, free, listed(search.better)],
                     [len(search.log.points), listed(search.log.splits)],
                 ]
     return found
@@ -249,9 +250,7 @@ def checked() -> Numbers:
         features=np.arange(3), screen=screen, tau=2.0, unit=0.5, log=None
     )
     for value in (1.0, 3.0):
-        search = SimpleNamespace(
-            run=lambda *_, value=value: SimpleNamespace(value=value)
-        )
+        search = SimpleNamespace(run=lambda *_, value=value: value)
         with (
             patch.object(check, "screened_features", lambda *_: np.arange(3)),
             patch.object(check, "dense_problem", lambda *_: np.eye(3)),

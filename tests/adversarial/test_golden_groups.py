@@ -9,8 +9,9 @@ from unittest.mock import PropertyMock, patch
 
 import numpy as np
 
-from blockspca.certify.adaptive_screening import Candidates
+from blockspca.certify.adaptive_screening import AdaptiveScreening
 from blockspca.certify.chain import Chain
+from blockspca.certify.options import ProofOptions
 from blockspca.certify.path import certified_path
 from blockspca.certify.records import TreeStatistics
 from blockspca.certify.screening import limited_lists
@@ -20,7 +21,7 @@ from blockspca.numerics.rounding import increased as plain_increased
 from blockspca.proof_settings import ProofSettings
 from blockspca.rules import GroupLimits
 from blockspca.search import reference as plain_proof
-from blockspca.search.portfolio import StepProof
+from blockspca.search.portfolio import Portfolio
 from blockspca.search.schur_tree import ProofTree
 from golden import (
     Groups,
@@ -159,7 +160,7 @@ def turns() -> Numbers:
             settings = ProofSettings(
                 first_nodes=10**4, probe_nodes=0, spectral_from=2, spectral_first=2
             )
-            proof = StepProof(k, upper, statistics, budget, 1, lambda _: None, settings)
+            proof = Portfolio(k, upper, statistics, budget, 1, lambda _: None, settings)
             said = proof.search(A, tau, None, groups)
             assert said.exhausted == (tau >= best)
             found[f"{key} {share}"] = [
@@ -177,7 +178,7 @@ def allowances() -> Numbers:
     for name, A in (*matrices(), ("diagonal", np.diag([3.0, 2.0, 1.0]))):
         cov = Covariance.from_matrix(A)
         with patch.object(Covariance, "entry_error", known_to):
-            candidates = Candidates(cov, 3, lambda: None)
+            candidates = AdaptiveScreening(cov, 3, lambda: None)
             chain = Chain(cov, candidates, [-np.inf, 1.0, 1.5, 2.0])
             chain.is_psd = False
             chain.upper[1:3] = [1.0, 1.5]
@@ -195,14 +196,16 @@ def paths() -> Numbers:
     given += [(f"data {len(X)}", Covariance.from_data(X)) for X in data()]
     for name, cov in given:
         for which, groups in labelled(cov.n_features):
-            steps = certified_path(cov, min(5, groups.capacity), groups=groups)
+            steps = certified_path(
+                cov, min(5, groups.capacity), options=ProofOptions(groups=groups)
+            )
             found[f"{name} {which}"] = [
                 [
                     listed(step.support),
                     listed(step.survivors),
                     list(vars(step.statistics).values()),
                     float(step.upper_bound),
-                    float(step.allowance),
+                    float(step.upper_bound - step.tau),
                 ]
                 for step in steps.values()
             ]

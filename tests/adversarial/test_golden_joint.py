@@ -13,7 +13,7 @@ from unittest.mock import PropertyMock, patch
 
 import numpy as np
 
-from blockspca.bounds.best import Effort, _Problem, _Run
+from blockspca.bounds.best import Effort, _Run
 from blockspca.bounds.closed_form import cheap_bound, eigenvalue_error, row_sum_bound
 from blockspca.bounds.entry_dual.pairs import _with_strong_entries
 from blockspca.bounds.entry_dual.record import EntryRecord
@@ -85,10 +85,14 @@ def each() -> Numbers:
     """Every bound by itself, errors of entries included."""
     found: Numbers = {}
     for name, cov in given():
-        problem = _Problem(cov, 3, [0, 1, 2], -np.inf, Deadline(600.0), None)
         said: list[float] = []
         run = _Run(
-            problem,
+            cov,
+            3,
+            [0, 1, 2],
+            -np.inf,
+            Deadline(600.0),
+            None,
             Effort(nodes=1),
             DEFAULT_SETTINGS,
             lambda value, nodes, free, said=said: said.append(value),
@@ -102,7 +106,7 @@ def each() -> Numbers:
                 run.by_thresholds,
             ):
                 bound()
-        run.tell(0.5, 1, 2)
+        run.notify(0.5, 1, 2)
         found[name] = [[[b.name, float(b.value)] for b in run.known], said[-1]]
     return found
 

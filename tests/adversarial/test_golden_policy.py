@@ -12,7 +12,7 @@ from unittest.mock import patch
 import numpy as np
 
 from blockspca.bounds import best
-from blockspca.bounds.best import Effort, _Problem, _Run
+from blockspca.bounds.best import Effort, _Run
 from blockspca.bounds.direction_dual import problem as dual_problem
 from blockspca.bounds.direction_dual.problem import make_problem
 from blockspca.components import shared_bounds
@@ -43,8 +43,8 @@ class Clock:
 
 
 def run(cov: Covariance, clock: Any, memory: int | None = None, k: int = 3) -> _Run:
-    problem = _Problem(cov, k, [0, 1, 2], 2.0, clock, memory)
-    return _Run(problem, Effort(nodes=5, is_timed=True), DEFAULT_SETTINGS, None)
+    effort = Effort(nodes=5, is_timed=True)
+    return _Run(cov, k, [0, 1, 2], 2.0, clock, memory, effort, DEFAULT_SETTINGS, None)
 
 
 def given() -> list[tuple[str, Covariance]]:

@@ -14,7 +14,8 @@ import zoo
 from blockspca._kernels import averaging as kernel
 from blockspca._kernels import selection
 from blockspca.certify import path as path_module
-from blockspca.certify.adaptive_screening import Candidates
+from blockspca.certify.adaptive_screening import AdaptiveScreening
+from blockspca.certify.options import ProofOptions
 from blockspca.certify.records import TreeStatistics
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Budget, LimitReached, Limits
@@ -25,7 +26,7 @@ from blockspca.search import reference as plain_proof
 from blockspca.search import schur_tree as proof_tree
 from blockspca.search import spectral
 from blockspca.search.parts import connected_parts
-from blockspca.search.portfolio import StepProof
+from blockspca.search.portfolio import Portfolio
 from blockspca.search.schur_tree import ProofTree
 from golden import (
     Groups,
@@ -52,7 +53,7 @@ def step_numbers(step: Any) -> list[Any]:
         float(step.upper_bound),
         float(step.tau),
         float(step.upper_previous),
-        float(step.allowance),
+        float(step.upper_bound - step.tau),
         float(step.tolerance),
     ]
 
@@ -68,18 +69,22 @@ def paths() -> Numbers:
                 cov,
                 len(A) - 2,
                 limits=limit,
-                callback=events.append,
+                options=ProofOptions(callback=events.append),
             )
             found[f"{name} {which}"] = [step_numbers(s) for s in steps.values()]
             survivors = [event.survivors for event in events if event.stage == "proof"]
             found[f"{name} {which} events"] = survivors
         for first in (2, 99):
             settings = judge.every_argument(first)
-            steps = path_module.certified_path(cov, 5, settings=settings)
+            steps = path_module.certified_path(
+                cov, 5, options=ProofOptions(settings=settings)
+            )
             found[f"{name} from {first}"] = [step_numbers(s) for s in steps.values()]
     for which, X in enumerate((*data(), by_variance())):
         steps = path_module.certified_path(
-            Covariance.from_data(X), 3, settings=judge.every_argument()
+            Covariance.from_data(X),
+            3,
+            options=ProofOptions(settings=judge.every_argument()),
         )
         found[f"data {which}"] = [step_numbers(s) for s in steps.values()]
     return found
@@ -108,6 +113,14 @@ def resisting() -> Numbers:
     How often a bound is told again, between slices of a tree, is a matter of the clock.
     """
     found: Numbers = {}
+    settings = ProofSettings(
+        first_nodes=1,
+        probe_nodes=0,
+        first_seconds=0.0,
+        growth_share=0.0,
+        chainless_from_gap=0.0,  # or a round of the tree would do
+        chainless_seconds=600.0,  # of a busy machine two may be too few
+    )
     for name, A in matrices():
         events: list[list[float]] = []
 
@@ -119,15 +132,7 @@ def resisting() -> Numbers:
         path_module.certified_path(
             Covariance.from_matrix(A),
             5,
-            callback=note,
-            settings=ProofSettings(
-                first_nodes=1,
-                probe_nodes=0,
-                first_seconds=0.0,
-                growth_share=0.0,
-                chainless_from_gap=0.0,  # or a round of the tree would do
-                chainless_seconds=600.0,  # of a busy machine two may be too few
-            ),
+            options=ProofOptions(callback=note, settings=settings),
         )
         found[name] = events
     return found
@@ -160,7 +165,7 @@ def turns() -> Numbers:
                             spectral_first=first,
                             many_survivors=many,
                         )
-                        proof = StepProof(
+                        proof = Portfolio(
                             k,
                             upper,
                             statistics,
@@ -169,7 +174,7 @@ def turns() -> Numbers:
                             lambda _: None,
                             settings,
                         )
-                        proof.blind = True
+                        proof.screening_failed = True
                         said = [proof.search(A, tau, t) for t in (0, 1, None)]
                         key = f"{name} {above} {k} {first} {n_jobs} {many}"
                         found[key] = [
@@ -189,8 +194,8 @@ def limited() -> Numbers:
             upper = np.full(k + 1, np.inf)
             upper[k - 1] = tau  # no less, as below it nothing may be asked
             settings = ProofSettings(first_nodes=1, probe_nodes=0, first_seconds=600.0)
-            proof = StepProof(k, upper, statistics, meter, 1, lambda _: None, settings)
-            proof.blind = True
+            proof = Portfolio(k, upper, statistics, meter, 1, lambda _: None, settings)
+            proof.screening_failed = True
             with patch.object(growth, "_SLICE", 2):
                 try:
                     said = proof.search(A, tau, 1).exhausted
@@ -314,9 +319,9 @@ def grown() -> Numbers:
 def dropped() -> Numbers:
     found: Numbers = {}
     for name, A in matrices():
-        candidates = Candidates(Covariance.from_matrix(A), len(A), lambda: None)
+        candidates = AdaptiveScreening(Covariance.from_matrix(A), len(A), lambda: None)
         unit = candidates.unit
-        found[f"{name} promising"] = listed(candidates.promising(3))
+        found[f"{name} promising"] = listed(candidates.initial_pool(3))
         for k, tau, upper in by_k(A):
             for factor in (1.0, 1.2):
                 here = f"{name} {k} {factor}"
@@ -346,7 +351,7 @@ def dropped() -> Numbers:
     A = np.cov((rng.standard_normal((12, 30)) * np.exp(-np.arange(30) / 8)).T)
     steps = path_module.certified_path(Covariance.from_matrix(A), 8)
     for k in (2, 3, 5, 8):
-        candidates = Candidates(Covariance.from_matrix(A), k, lambda: None)
+        candidates = AdaptiveScreening(Covariance.from_matrix(A), k, lambda: None)
         unit, previous = candidates.unit, steps[k - 1].upper_bound
         for share in (0.01, 0.1, 0.3, 0.6, 1.0, 2.0):
             tau = previous + share * (steps[k].objective - previous)
@@ -355,7 +360,7 @@ def dropped() -> Numbers:
     for which, X in enumerate((*data(), by_variance())):
         settings = judge.every_argument()
         cov = Covariance.from_data(X)
-        candidates = Candidates(cov, 3, lambda: None, settings=settings)
+        candidates = AdaptiveScreening(cov, 3, lambda: None, settings=settings)
         top = float(candidates.variances.max())
         for k in (1, 2, 3):
             values = candidates.bounds(k, top)

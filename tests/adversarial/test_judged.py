@@ -107,7 +107,9 @@ def test_stopped_before_the_scan() -> None:
     for cov in (data, matrix):
         error = 0.25 if cov is data else 0.0
         with (
-            patch.object(path_module, "Candidates", side_effect=KeyboardInterrupt),
+            patch.object(
+                path_module, "AdaptiveScreening", side_effect=KeyboardInterrupt
+            ),
             patch.object(Covariance, "entry_error", error),
         ):
             steps = path_module.certified_path(cov, 5)
@@ -125,7 +127,7 @@ def test_stopped_before_the_scan() -> None:
             assert step.upper_bound >= step.objective
             assert (str(step.status) == "optimal") == (k == 1 and cov is matrix)
     with (
-        patch.object(path_module, "Candidates", side_effect=KeyboardInterrupt),
+        patch.object(path_module, "AdaptiveScreening", side_effect=KeyboardInterrupt),
         patch.object(Covariance, "in_memory", False),
     ):
         steps = path_module.certified_path(matrix, 3)

@@ -127,7 +127,7 @@ def test_a_wrong_statement_is_noticed(changes: dict, said: str | None) -> None:
 
 def test_a_wrong_bound_of_a_prover_is_noticed() -> None:
     """Each prover, made wrong, is caught on one of a few problems."""
-    outcome = growth.AveragingOutcome(True, None, 0, 0, 0.0)
+    outcome = growth.AveragingOutcome(True, None, 0, 0)
     lies = {
         judge.refutations: patch.object(
             growth, "no_support_above", lambda *a, **b: outcome
@@ -145,7 +145,7 @@ def test_a_wrong_bound_of_a_prover_is_noticed() -> None:
             ),
         ),
         judge.screenings: patch.object(
-            judge.Candidates, "survivors", lambda *a: np.arange(1)
+            judge.AdaptiveScreening, "survivors", lambda *a: np.arange(1)
         ),
         judge.by_variance: patch.object(Screening, "unscanned", lambda *a: 0),
         judge.closed_forms: patch.object(judge, "row_sum_bound", lambda *a: -1e300),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from blockspca.bounds import best, closed_form
-from blockspca.bounds.best import Effort, _Problem, _Run, best_bound
+from blockspca.bounds.best import Effort, _Run, best_bound
 from blockspca.bounds.closed_form import largest_eigenvalue_bound
 from blockspca.bounds.direction_dual.search import dual_bound
 from blockspca.certificate import BoundName
@@ -53,12 +53,19 @@ def test_the_largest_eigenvalue_comes_before_the_searches() -> None:
     assert objective <= found.value <= largest * (1 + 1e-9)
 
 
+def run_of(
+    cov: Covariance,
+    support: np.ndarray,
+    target: float,
+    effort: Effort = Effort(nodes=1),  # noqa: B008 (frozen)
+) -> _Run:
+    k, deadline = len(support), Deadline(600.0)
+    return _Run(cov, k, support, target, deadline, None, effort, DEFAULT_SETTINGS, None)
+
+
 def test_power_steps_say_whether_it_is_worth_its_price() -> None:
     A = spiked(60)
-    problem = _Problem(
-        Covariance.from_matrix(A), 20, np.arange(20), -np.inf, Deadline(600.0), None
-    )
-    run = _Run(problem, Effort(nodes=1), DEFAULT_SETTINGS, None)
+    run = run_of(Covariance.from_matrix(A), np.arange(20), -np.inf)
     exact = float(np.linalg.eigvalsh(A)[-1])
     assert 0.999 * exact <= run._reached_by_all() <= exact * (1 + 1e-12)
     run.by_eigenvalue()
@@ -93,8 +100,7 @@ def test_directions_are_left_out_where_they_cannot_beat_the_trace(
     """Of correlations with k < d/n, before the entry dual has said anything."""
     X = np.random.default_rng(0).normal(size=(8, 120))
     cov = Covariance.from_data(X, scale=True)
-    problem = _Problem(cov, k, np.arange(k), 0.5 * k, Deadline(5.0), None)
-    run = _Run(problem, Effort(nodes=1), DEFAULT_SETTINGS, None)
+    run = run_of(cov, np.arange(k), 0.5 * k)
     assert run._directions_are_hopeless() is False  # nothing is known
     run.by_variances()
     assert run._directions_are_hopeless() is hopeless
@@ -107,8 +113,7 @@ def test_far_from_the_target_it_comes_after_the_directions_of_data(
     X = np.random.default_rng(0).normal(size=(20, 60)) * np.linspace(1, 9, 60)
     cov = Covariance.from_data(X)
     target = share * largest_eigenvalue_bound(cov)
-    problem = _Problem(cov, 9, np.arange(51, 60), target, Deadline(60.0), None)
-    run = _Run(problem, Effort(), DEFAULT_SETTINGS, None)
+    run = run_of(cov, np.arange(51, 60), target, Effort())
     run.by_eigenvalue(0.5)
     assert (len(run.known) == 2) == is_first
     run.by_eigenvalue()

@@ -6,10 +6,10 @@ import pytest
 import blockspca as bs
 from blockspca.certificate import BoundName
 from blockspca.certify import path as module
-from blockspca.certify.adaptive_screening import Candidates
+from blockspca.certify.adaptive_screening import AdaptiveScreening
 from blockspca.certify.alarms import Subsets, has_alarm, is_below_objective
 from blockspca.result import Status
-from blockspca.search.portfolio import StepProof
+from blockspca.search.portfolio import Portfolio
 
 
 def covariance(d: int = 9, seed: int = 0) -> np.ndarray:
@@ -40,14 +40,14 @@ def test_contradictions():
 @pytest.mark.parametrize("wrong_k", [2, 4, 6])
 def test_a_wrong_bound_is_reported_and_nothing_is_claimed(wrong_k, monkeypatch):
     A = covariance()
-    true = Candidates.bounds
+    true = AdaptiveScreening.bounds
 
     def wrong(self, k, upper):
         found = true(self, k, upper)
         return [*found, (0.5, BoundName.ROW_SUMS)] if k == wrong_k else found
 
     # As a proof that closes too early would, one k hands on half of what is reached.
-    monkeypatch.setattr(Candidates, "bounds", wrong)
+    monkeypatch.setattr(AdaptiveScreening, "bounds", wrong)
     monkeypatch.setattr(module.PathProver, "prove_quickly", lambda self, k: False)
     monkeypatch.setattr(module.PathProver, "prove", lambda self, k: None)
     with pytest.warns(RuntimeWarning, match=f"internal error.*k = {wrong_k}.*report"):
@@ -83,7 +83,7 @@ def test_a_lost_set_is_noticed_by_a_larger_support(monkeypatch):
         self._starts = [(positions, "poor")]
         self._keep_better(k, positions, float(values[-1]), vectors[:, -1], "poor")
 
-    monkeypatch.setattr(StepProof, "search", nothing_found)
+    monkeypatch.setattr(Portfolio, "search", nothing_found)
     monkeypatch.setattr(module.Incumbents, "start", poor_start)
     monkeypatch.setattr(module.Incumbents, "improve", lambda self, k: None)
     monkeypatch.setattr(module.Incumbents, "admit", lambda self, k, features: False)
@@ -97,7 +97,7 @@ def test_a_bound_below_that_of_fewer_features_is_refused():
     from blockspca.certify.records import TreeStatistics
     from blockspca.limits import Budget
 
-    proof = StepProof(
+    proof = Portfolio(
         2,
         [np.inf, 2.0, np.inf],
         TreeStatistics(),
@@ -111,13 +111,13 @@ def test_a_bound_below_that_of_fewer_features_is_refused():
 
 def test_the_message_of_an_alarm_reaches_who_called_solve(monkeypatch):
     """Beside what is said of the blocks, which it must not give way to."""
-    bounds = Candidates.bounds
+    bounds = AdaptiveScreening.bounds
 
     def wrong(self, k, upper):
         found = bounds(self, k, upper)
         return [*found, (0.5, BoundName.ROW_SUMS)] if k == 3 else found
 
-    monkeypatch.setattr(Candidates, "bounds", wrong)
+    monkeypatch.setattr(AdaptiveScreening, "bounds", wrong)
     monkeypatch.setattr(module.PathProver, "prove_quickly", lambda self, k: False)
     monkeypatch.setattr(module.PathProver, "prove", lambda self, k: None)
     with pytest.warns(RuntimeWarning, match="internal error"):

@@ -16,7 +16,7 @@ from blockspca.certificate import BoundName
 from blockspca.certify import composition_records
 from blockspca.certify.composition_records import CompositionWriter, records_by_counts
 from blockspca.certify.proof_log import record_proof
-from blockspca.certify.tree_limits import TreeLimits
+from blockspca.certify.refusals import TreeLimits
 from blockspca.checker.check import check_proof, is_optimal
 from blockspca.checker.fields import ProofError
 from blockspca.limits import Budget, Limits

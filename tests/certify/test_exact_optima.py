@@ -13,7 +13,7 @@ import pytest
 
 import blockspca as bs
 from blockspca import Covariance
-from blockspca.certify.adaptive_screening import Candidates
+from blockspca.certify.adaptive_screening import AdaptiveScreening
 from blockspca.search.parts import connected_parts
 from blockspca.search.reference import Refuted, Undecided, prove_none_above
 from blockspca.search.schur_tree import ProofTree, extent, rounding_allowance
@@ -86,7 +86,7 @@ def test_plain_proof_with_a_feature_of_variance_tau_and_no_chain() -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_screening_and_eigenvectors_keep_the_best_set(seed: int) -> None:
     A, optima = integer_blocks(seed)
-    candidates = Candidates(Covariance.from_matrix(A), 6, lambda: None)
+    candidates = AdaptiveScreening(Covariance.from_matrix(A), 6, lambda: None)
     for k in range(2, 7):
         optimum, previous = optima[k - 1], optima[k - 2]
         if optimum == previous:  # there is no k-set above all smaller ones

@@ -11,10 +11,12 @@ import pytest
 
 import blockspca as bs
 from blockspca.certify import path as module
+from blockspca.certify.options import ProofOptions
 from blockspca.certify.path import certified_path
 from blockspca.covariance.covariance import Covariance
 from blockspca.heuristics.pool import swapped
 from blockspca.numerics.blas import all_threads, single_threaded
+from blockspca.numerics.linalg import vector_on
 from blockspca.proof_settings import ProofSettings
 from blockspca.result import OPTIMAL_GAP, Status
 from blockspca.solvers.base import Limits
@@ -84,7 +86,9 @@ def test_spectral_arguments_equal_brute_force(kind: str, first: int) -> None:
     )
     for A in different(kind, range(100, 115), 3):
         scale = float(np.abs(A).max()) or 1.0
-        steps = certified_path(Covariance.from_matrix(A), len(A), settings=settings)
+        steps = certified_path(
+            Covariance.from_matrix(A), len(A), options=ProofOptions(settings=settings)
+        )
         assert_proved(steps, scale)
         assert_exact(steps, optima(A / scale), scale)
 
@@ -262,7 +266,7 @@ def test_serial_node_counts_repeat_and_threads_agree() -> None:
     cov = noise(60)
     one = certified_path(cov, 5)
     two = certified_path(cov, 5)
-    many = certified_path(cov, 5, n_jobs=3)
+    many = certified_path(cov, 5, options=ProofOptions(n_jobs=3))
     for k in range(1, 6):
         assert one[k].nodes == two[k].nodes
         assert many[k].objective == pytest.approx(one[k].objective, rel=1e-12)
@@ -275,7 +279,7 @@ def test_threads_take_over_a_long_proof(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(proof_tree, "_SERIAL_NODES", 3)
     cov = noise(40)
     one = certified_path(cov, 6)
-    many = certified_path(cov, 6, n_jobs=4)
+    many = certified_path(cov, 6, options=ProofOptions(n_jobs=4))
     for k in range(1, 7):
         assert many[k].objective == pytest.approx(one[k].objective, rel=1e-12)
         assert many[k].status is Status.OPTIMAL
@@ -297,7 +301,7 @@ def test_memory_limit_is_reported() -> None:
 
 def test_progress_is_reported() -> None:
     events = []
-    certified_path(noise(30), 4, callback=events.append)
+    certified_path(noise(30), 4, options=ProofOptions(callback=events.append))
     assert [event.k for event in events][-1] == 4
     assert all(event.upper_bound >= event.objective - 1e-9 for event in events)
 
@@ -314,7 +318,9 @@ def test_variances_first_equals_brute_force() -> None:
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((8, 40)) * np.exp(rng.normal(0, seed / 10, 40))
         A = np.cov(X.T)
-        steps = certified_path(Covariance.from_data(X), 3, settings=settings)
+        steps = certified_path(
+            Covariance.from_data(X), 3, options=ProofOptions(settings=settings)
+        )
         for k, step in steps.items():
             assert step.status is Status.OPTIMAL
             assert step.objective == pytest.approx(brute_force(A, k))
@@ -415,7 +421,8 @@ def test_the_objective_is_that_of_the_matrix() -> None:
     A = np.cov(X.T)
     for cov in (Covariance.from_data(X), Covariance.from_matrix(A)):
         for step in certified_path(cov, 6, incumbents={4: [1, 2, 3, 4]}).values():
-            assert step.objective == pytest.approx(step.x @ A @ step.x, rel=1e-12)
+            x = vector_on(step.support, step.loadings, len(A))
+            assert step.objective == pytest.approx(x @ A @ x, rel=1e-12)
 
 
 def test_rows_are_tried_before_the_survivors_are_too_many():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import zoo
-from blockspca.certify.adaptive_screening import Candidates
+from blockspca.certify.adaptive_screening import AdaptiveScreening
 from blockspca.covariance.covariance import Covariance
 from blockspca.rules import GroupLimits
 
@@ -61,7 +61,7 @@ def test_what_is_above_survives(
         return
     cov = Covariance.from_matrix(A)
     longest = min(k + more, d)
-    candidates = Candidates(cov, longest, lambda: None, groups=groups)
+    candidates = AdaptiveScreening(cov, longest, lambda: None, groups=groups)
     unit = candidates.unit
     upper = previous + 1e-9 * abs(previous)
     tau = max(previous + share * (top - previous), upper)
@@ -82,7 +82,9 @@ def test_the_next_of_a_group_takes_the_place_of_one_that_is_dropped() -> None:
         A[i, j] = A[j, i] = value
     groups = GroupLimits(np.zeros(10, dtype=int), np.array([3]))
     top = float(np.linalg.eigvalsh(A[:3, :3])[-1])
-    candidates = Candidates(Covariance.from_matrix(A), 6, lambda: None, groups=groups)
+    candidates = AdaptiveScreening(
+        Covariance.from_matrix(A), 6, lambda: None, groups=groups
+    )
     unit = candidates.unit
     tau, upper = top * (1 - 1e-9), best(A, 2, groups)
     left = candidates.survivors(3, tau / unit, upper / unit)
@@ -98,7 +100,7 @@ def test_limits_drop_what_they_forbid() -> None:
     left = {}
     for room in (1, 2, 3):
         groups = GroupLimits(label, np.array([room]))
-        candidates = Candidates(
+        candidates = AdaptiveScreening(
             Covariance.from_matrix(A), 6, lambda: None, groups=groups
         )
         unit = candidates.unit

@@ -8,6 +8,7 @@ import pytest
 import blockspca as bs
 from blockspca.certify import sign_records
 from blockspca.certify.proof_log import record_proof
+from blockspca.certify.refusals import TreeLimits
 from blockspca.certify.sign_records import (
     NotClosed,
     SignWriter,
@@ -15,7 +16,6 @@ from blockspca.certify.sign_records import (
     added_at_optimum,
     added_matrix,
 )
-from blockspca.certify.tree_limits import TreeLimits
 from blockspca.limits import Budget, LimitReached, Limits, Status
 
 

@@ -12,7 +12,7 @@ from blockspca.limits import Budget, Limits
 from blockspca.rules import GroupLimits
 from blockspca.search import portfolio as step_proof
 from blockspca.search.averaging import AveragingOutcome
-from blockspca.search.portfolio import StepProof
+from blockspca.search.portfolio import Portfolio
 from blockspca.search.schur_tree import Outcome
 
 
@@ -33,12 +33,12 @@ def test_growth_in_one_part_is_said_of_the_whole(monkeypatch) -> None:
         return Outcome(len(asked) != 1, None)  # the first part is not decided
 
     def proved(matrix, k, tau, **limits):
-        return AveragingOutcome(True, None, 7, 0, 0.0)
+        return AveragingOutcome(True, None, 7, 0)
 
-    monkeypatch.setattr(StepProof, "_search_tree", tree)
+    monkeypatch.setattr(Portfolio, "_search_tree", tree)
     monkeypatch.setattr(step_proof, "no_support_above", proved)
     statistics = TreeStatistics()
-    proof = StepProof(k, upper, statistics, Budget(Limits()), 1, lambda n: None)
+    proof = Portfolio(k, upper, statistics, Budget(Limits()), 1, lambda n: None)
     outcome = proof.search(A, 1.301)
     assert outcome.exhausted
     assert outcome.argument == "growth"
@@ -69,7 +69,7 @@ def test_a_search_for_sets_that_have_some_features(seed: int) -> None:
         if tau < fewer:  # of which the tree says nothing
             continue
         upper = [np.inf] * (k - 1) + [fewer, np.inf]
-        proof = StepProof(k, upper, TreeStatistics(), Budget(), 1, lambda n: None)
+        proof = Portfolio(k, upper, TreeStatistics(), Budget(), 1, lambda n: None)
         outcome = proof.search_with(A, tau, given, groups, 10**6)
         assert outcome.exhausted != is_above
         if is_above:

@@ -60,10 +60,7 @@ class BoundInterrupted(KeyboardInterrupt):
 
 
 def is_sound(bound: NamedBound, objective: float, allowed: float) -> bool:
-    """Tell whether a bound is above what was reached; warn if it is not.
-
-    It never should be. If it is, none is better than a wrong one.
-    """
+    """Tell whether a bound is at least the objective; warn of a defect if it is not."""
     if bound.value >= objective - allowed:
         return True
     warnings.warn(
@@ -118,15 +115,9 @@ def best_bound(
         Stop as soon as a bound is this low.
     time_limit : float
         Seconds. What cannot be stopped is begun only if they suffice for it.
-    effort : Effort
-        Nodes of the searches.
-    memory : int, optional
-        Bytes for working arrays.
     report : callable
         Told of the dual's search, see `dual_bound`: the best bound so far, the nodes
         and the free features.
-    settings : ProofSettings
-        How long each dual has.
 
     Examples
     --------
@@ -136,8 +127,8 @@ def best_bound(
     >>> round(best_bound(cov, 2, [0, 1], target=3.0, time_limit=1.0).value, 6)
     3.0
     """
-    problem = _Problem(cov, k, support, target, Deadline(time_limit), memory)
-    run = _Run(problem, effort, settings, report)
+    deadline = Deadline(time_limit)
+    run = _Run(cov, k, support, target, deadline, memory, effort, settings, report)
     if cov.known_psd:
         run.by_variances()
     if effort.is_timed and effort.gap > 0:
@@ -154,9 +145,9 @@ def best_bound(
     return run.least()
 
 
-@dataclass(frozen=True)
-class _Problem:
-    """What is to be bounded, and until when."""
+@dataclass
+class _Run:
+    """The bounds of one problem so far; each method adds one while that is wanted."""
 
     cov: Covariance
     k: int
@@ -164,32 +155,20 @@ class _Problem:
     target: float
     deadline: Deadline
     memory: int | None
+    effort: Effort
+    settings: ProofSettings
+    report: Callable[[float, int, int], None] | None
+    visited: int = 0  #: nodes of the direction dual's search
+    entries: EntryDual | None = None
 
-    @property
-    def error(self) -> float:
-        return self.k * self.cov.entry_error
-
-
-class _Run:
-    """The bounds of one problem so far; each method adds one while that is wanted."""
-
-    def __init__(
-        self,
-        problem: _Problem,
-        effort: Effort,
-        settings: ProofSettings,
-        report: Callable[[float, int, int], None] | None,
-    ) -> None:
-        self.problem, self.effort, self.settings = problem, effort, settings
-        self.report = report
+    def __post_init__(self) -> None:
         self.known = [NamedBound(np.inf, BoundName.NONE)]
-        self.visited = 0  # nodes of the direction dual's search
-        self.entries: EntryDual | None = None
+        self.error = self.k * self.cov.entry_error
 
     @cached_property
     def dense(self) -> FloatArray | None:
         """A as a whole, if it is not known to be PSD, not too large, and affordable."""
-        cov, deadline = self.problem.cov, self.problem.deadline
+        cov, deadline = self.cov, self.deadline
         if cov.known_psd or cov.n_features > _LARGEST_DENSE:
             return None
         if not cov.in_memory and not deadline.affords(seconds_of_pass(cov)):
@@ -198,11 +177,11 @@ class _Run:
 
     def is_open(self) -> bool:
         lowest = min(self.known).value
-        return lowest > self.problem.target and not self.problem.deadline.passed()
+        return lowest > self.target and not self.deadline.passed()
 
-    def tell(self, value: float, nodes: int, free: int) -> None:
+    def notify(self, value: float, nodes: int, free: int) -> None:
         if self.report is not None:
-            lowest = min(value + self.problem.error, min(self.known).value)
+            lowest = min(value + self.error, min(self.known).value)
             self.report(lowest, nodes, free)
 
     def least(self) -> NamedBound:
@@ -215,38 +194,31 @@ class _Run:
         return replace(bound, dual=best.record.to_text())
 
     def by_variances(self) -> None:
-        problem = self.problem
-        value = trace_bound(problem.cov.diagonal(), problem.k) + problem.error
+        value = trace_bound(self.cov.diagonal(), self.k) + self.error
         self.known.append(NamedBound(value, BoundName.VARIANCES))
 
     def entries_are_near(self) -> bool:
         """Whether the entry dual's gap is so small that it may well end in a proof."""
         if self.entries is None:
             return False
-        gap = self.entries.best.value - self.problem.target
-        worth = abs(self.problem.target) / self.problem.k
+        gap = self.entries.best.value - self.target
+        worth = abs(self.target) / self.k
         return gap <= self.settings.entry_near * worth
 
     def is_late(self) -> bool:
         """Whether too little time is left for a chain: then it is for the duals."""
-        deadline = self.problem.deadline
-        return (deadline.remaining() or 0.0) < deadline.elapsed()
+        return (self.deadline.remaining() or 0.0) < self.deadline.elapsed()
 
     def by_entries(self, share: float, steps: int) -> None:
         """Give the entry dual a share of the time, and at most so many steps."""
         if not self.is_open():
             return
-        problem, effort = self.problem, self.effort
-        cov = problem.cov
+        cov, effort = self.cov, self.effort
         if self.entries is None:
             self.entries = EntryDual(
-                cov,
-                problem.k,
-                problem.support,
-                target=problem.target,
-                memory=problem.memory,
+                cov, self.k, self.support, target=self.target, memory=self.memory
             )
-        seconds = share * (problem.deadline.remaining() or 0.0)
+        seconds = share * (self.deadline.remaining() or 0.0)
         if not effort.is_timed and cov.n_features <= _LARGEST_DENSE:
             # by steps alone, so that the clock decides nothing
             seconds, steps = np.inf, min(steps, self.settings.entry_steps_untimed)
@@ -257,7 +229,7 @@ class _Run:
             self.known.append(found)
         if bound.interrupted:
             raise BoundInterrupted(self.least())
-        self.tell(np.inf, 0, cov.n_features)
+        self.notify(np.inf, 0, cov.n_features)
 
     def by_few_directions(self) -> None:
         """The root of the direction dual, and a few nodes if it has twice the gap.
@@ -267,10 +239,10 @@ class _Run:
         """
         if not self._directions_are_worth_it():
             return
-        settings, problem = self.settings, self.problem
-        twice = problem.target + self.effort.gap * abs(problem.target)
-        seconds = settings.root_share * (problem.deadline.remaining() or 0.0)
-        look = FirstLook(twice - problem.error, seconds)
+        settings = self.settings
+        twice = self.target + self.effort.gap * abs(self.target)
+        seconds = settings.root_share * (self.deadline.remaining() or 0.0)
+        look = FirstLook(twice - self.error, seconds)
         nodes = min(self.effort.nodes, settings.few_nodes)
         self._directions(settings.root_share, nodes, look)
 
@@ -278,7 +250,7 @@ class _Run:
         """The direction dual: its root, and its search if that is worth it."""
         if not self._directions_are_worth_it():
             return
-        settings, problem, nodes = self.settings, self.problem, self.effort.nodes
+        settings, nodes = self.settings, self.effort.nodes
         if nodes <= 1:
             if not self.visited:  # the root may have been looked at before
                 self._directions(settings.root_share, nodes)
@@ -286,13 +258,13 @@ class _Run:
         # One search, not a root and a search that begins with the same root: a tenth of
         # the time of Dorothea_train, k = 500. (Where a gap is wanted, a few nodes
         # have had their chance before.)
-        so_far = min(self.known).value - problem.target
+        so_far = min(self.known).value - self.target
         least, most = settings.search_up_to_gap
-        worth = max(least * abs(problem.target), 2 * so_far)
-        worth = min(most * abs(problem.target), worth)
-        up_to = problem.target + worth if np.isfinite(problem.target) else np.inf
-        seconds = settings.root_share * (problem.deadline.remaining() or 0.0)
-        look = FirstLook(up_to - problem.error, seconds)
+        worth = max(least * abs(self.target), 2 * so_far)
+        worth = min(most * abs(self.target), worth)
+        up_to = self.target + worth if np.isfinite(self.target) else np.inf
+        seconds = settings.root_share * (self.deadline.remaining() or 0.0)
+        look = FirstLook(up_to - self.error, seconds)
         self._directions(settings.root_share + settings.search_share, nodes, look)
 
     def _directions_are_worth_it(self) -> bool:
@@ -307,7 +279,7 @@ class _Run:
         each of d, or of kn, columns, and its value is at least min(k, d/n) min A_ii:
         for correlations with k < d/n that is the trace.
         """
-        cov, k = self.problem.cov, self.problem.k
+        cov, k = self.cov, self.k
         if not cov.known_psd or cov.n_samples is None:
             return False
         # of the columns that vary: the others have no part in that solution
@@ -315,37 +287,36 @@ class _Run:
         columns = min(float(k), len(varying) / cov.n_samples)
         reached = columns * float(varying.min(initial=np.inf))
         known = min(self.known).value
-        gap = known - self.problem.target
+        gap = known - self.target
         # Without a target any gain is one; an infinite gap would rule it out for good.
         return reached >= known - (_NO_GAIN * gap if np.isfinite(gap) else 0.0)
 
     def _directions_are_apt(self) -> bool:
         """A shift as large as the optimum leaves the dual nothing to work with."""
         if self.dense is None:
-            return self.problem.cov.known_psd
+            return self.cov.known_psd
         with single_threaded():  # as many threads as cores wait for one another
-            shift = psd_shift(self.dense, self.problem.deadline)
-        return shift < abs(self.problem.target) / 4
+            shift = psd_shift(self.dense, self.deadline)
+        return shift < abs(self.target) / 4
 
     def _directions(
         self, share: float, nodes: int, look: FirstLook | None = None
     ) -> None:
-        problem = self.problem
-        left = problem.deadline.remaining() or 0.0
+        left = self.deadline.remaining() or 0.0
         dual = dual_bound(
-            problem.cov,
-            problem.k,
-            start=problem.support,
+            self.cov,
+            self.k,
+            start=self.support,
             # sums may round up
-            target=problem.target - problem.error - 4 * EPS * abs(problem.target),
+            target=self.target - self.error - 4 * EPS * abs(self.target),
             time_limit=share * max(0.95 * left, left - 1.0),
             nodes=nodes,
-            memory=problem.memory,
+            memory=self.memory,
             first_look=look,
-            report=self.tell,
+            report=self.notify,
         )
         self.visited += dual.nodes
-        value = dual.value + problem.error
+        value = dual.value + self.error
         if np.isfinite(value):
             found = NamedBound(value, BoundName.DIRECTION_DUAL, better=dual.better)
             self.known.append(found)
@@ -358,12 +329,11 @@ class _Run:
         Once, and only if it may be less than what is known: for large k it is near the
         optimum, where both duals begin far off.
         """
-        problem = self.problem
         tried = any(bound.name == BoundName.LARGEST_EIGENVALUE for bound in self.known)
         if tried or not self.is_open():
             return
         if not _eigenvalue_is_affordable(
-            problem.cov, self.dense is not None, problem.deadline, problem.memory, share
+            self.cov, self.dense is not None, self.deadline, self.memory, share
         ):
             return
         with single_threaded():
@@ -372,8 +342,8 @@ class _Run:
                 return
             if share < 1 and self._directions_may_do(reached):
                 return
-            value = largest_eigenvalue_bound(problem.cov, by_lanczos=True)
-            value += problem.error
+            value = largest_eigenvalue_bound(self.cov, by_lanczos=True)
+            value += self.error
         self.known.append(NamedBound(value, BoundName.LARGEST_EIGENVALUE))
 
     def _directions_may_do(self, reached: float) -> bool:
@@ -381,14 +351,14 @@ class _Run:
 
         Then it comes last: of sparse data CC' is dense, as dear as the dual's root.
         """
-        cov, target = self.problem.cov, self.problem.target
+        cov, target = self.cov, self.target
         far = reached - target > self.settings.search_up_to_gap[0] * abs(target)
         is_apt = cov.known_psd and cov.n_samples is not None
         return far and is_apt and not self._directions_are_hopeless()
 
     def _reached_by_all(self) -> float:
         """x'Ax of some unit x: by power steps from the component, less than λmax."""
-        cov, support = self.problem.cov, np.asarray(self.problem.support)
+        cov, support = self.cov, np.asarray(self.support)
         x, _ = on_support(cov, support)
         reached = -np.inf
         for _ in range(_POWER_STEPS):
@@ -401,12 +371,11 @@ class _Run:
         return reached
 
     def by_thresholds(self) -> None:
-        problem = self.problem
         if not self.is_open() or self.dense is None:
             return
         with single_threaded():
-            found = best_threshold_bound(self.dense, problem.k, problem.deadline)
-        value = found[0] + problem.error
+            found = best_threshold_bound(self.dense, self.k, self.deadline)
+        value = found[0] + self.error
         self.known.append(NamedBound(value, BoundName.SOFT_THRESHOLD))
 
 

@@ -31,16 +31,6 @@ _LARGEST_BLOCK = 2000  # of which golden sections compute eigenvalues time and a
 _SECTIONS = 12  # golden sections: they narrow ε to a 300th of where they began
 
 
-def _top_sum(values: FloatArray, k: int) -> FloatArray:
-    """Sum the k largest along the last axis."""
-    d = values.shape[-1]
-    if k == 0:
-        return np.zeros(values.shape[:-1])
-    if k < d:
-        values = np.partition(values, d - k, axis=-1)[..., d - k :]
-    return values.sum(axis=-1)
-
-
 def largest_eigenvalue_bound(
     cov: Covariance | FloatArray, *, by_lanczos: bool = False
 ) -> float:
@@ -199,7 +189,7 @@ class ObviousBounds:
 
 
 def above_target(bound: float, dominance: Dominance) -> float:
-    """What a bound of the target says of the contrast; see `covariance.dominance`."""
+    """The bound of a contrast by one of its target; see `covariance.dominance`."""
     excess = dominance.excess
     return bound if excess == 0 else sum_above([bound, excess])
 
@@ -209,16 +199,14 @@ def trace_bound(diagonal: FloatArray, k: int) -> float:
 
     Its largest eigenvalue is at most its trace.
     """
-    total = float(_top_sum(np.asarray(diagonal), k))
+    smaller = len(diagonal) - k
+    if smaller > 0:
+        diagonal = np.partition(diagonal, smaller)[smaller:]
+    total = float(np.sum(diagonal))
     return total + 2 * (k + 2) * EPS * total
 
 
-def threshold_bound(
-    A: FloatArray,
-    k: int,
-    epsilon: float,
-    deadline: Deadline,
-) -> float:
+def threshold_bound(A: FloatArray, k: int, epsilon: float, deadline: Deadline) -> float:
     """Return max over blocks of (a bound on the block) + (k − 1) ε.
 
     Let U be symmetric with a zero diagonal and |U_ij| ≤ ε. For ‖x‖₂ = 1, ‖x‖₀ ≤ k,
@@ -228,13 +216,8 @@ def threshold_bound(
     so opt(A) ≤ opt(A + U) + (k − 1) ε. Dropping the off-diagonal entries |A_ij| ≤ ε is
     one such U; moving every off-diagonal entry towards zero by ε is another, usually
     better, and taken here. A + U falls into blocks, and the best k-sparse vector of a
-    block-diagonal matrix lives in one block.
-
-    Parameters
-    ----------
-    A : array of shape (d, d)
-    deadline : Deadline
-        By which eigenvalues of blocks are computed; row sums always are.
+    block-diagonal matrix lives in one block. Eigenvalues of blocks are computed until
+    the deadline, row sums always.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -261,9 +244,7 @@ def threshold_bound(
 
 
 def best_threshold_bound(
-    A: FloatArray,
-    k: int,
-    deadline: Deadline | None = None,
+    A: FloatArray, k: int, deadline: Deadline | None = None
 ) -> tuple[float, float]:
     """Minimise `threshold_bound` over ε by golden sections; return (bound, ε).
 

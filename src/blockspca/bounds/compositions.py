@@ -160,7 +160,7 @@ class Compositions:
         sizes = self._sizes()
         largest = float(in_units(cov.diagonal(), unit).max())
         if not max(largest, *(part.max() for part in sizes)) <= _LARGEST:
-            self.after = [np.full(k + 1, np.inf)]  # nothing is said
+            self.after = [np.full(k + 1, np.inf)]  # no bound
             return
         self.within = [self._bounds_within(g) for g in range(len(self.parts))]
         self._sum_up(sizes)

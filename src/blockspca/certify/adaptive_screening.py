@@ -27,7 +27,7 @@ _scanned: weakref.WeakKeyDictionary[
 ] = weakref.WeakKeyDictionary()
 
 
-class Candidates:
+class AdaptiveScreening:
     """Screening over all features, scanning no more of A than it needs.
 
     If A is positive semidefinite by construction, only the features of largest
@@ -136,7 +136,7 @@ class Candidates:
             )
         return self.screening.survivors(k, tau, upper)
 
-    def promising(self, size: int) -> NDArray[np.int64]:
+    def initial_pool(self, size: int) -> NDArray[np.int64]:
         """Features that weigh most with their strongest partners, ascending.
 
         The one of largest variance, where every path begins, is always among them.

@@ -56,9 +56,9 @@ def alarm(
 
 
 def has_alarm(result: Result) -> bool:
-    """Whether a walk came to its end, and yet claims nothing: `conclude` took it back.
+    """Whether `conclude` found a defect, so that a walk without a limit has no bound.
 
-    A walk that no limit stopped has the bound of the variances at least.
+    Otherwise it would have the bound of the variances at least.
     """
     return result.status is Status.FEASIBLE and result.bound_name == BoundName.NONE
 

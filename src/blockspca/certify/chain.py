@@ -1,4 +1,4 @@
-"""The bounds on opt(1), opt(2), …, each with what it stands on, rounding included.
+"""The bounds on opt(1), opt(2), …, each with the search behind it, rounding included.
 
 What is recorded for k is at least opt(k) of the true A: a search in floating point
 proves a little less than it says, by an amount that is known beforehand (`schur_tree`),
@@ -16,7 +16,7 @@ from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..result import OPTIMAL_GAP, is_within_gap
 from ..search.schur_tree import extent, rounding_allowance
-from .adaptive_screening import Candidates
+from .adaptive_screening import AdaptiveScreening
 
 # In units of the largest entry: squares below the normal range err by 2⁻¹⁰⁷⁴ each, so
 # that norms, and hence eigenvalues, err by far less than this.
@@ -43,7 +43,7 @@ class Chain:
     """
 
     def __init__(
-        self, cov: Covariance, candidates: Candidates, values: list[float]
+        self, cov: Covariance, candidates: AdaptiveScreening, values: list[float]
     ) -> None:
         self.candidates, self.values = candidates, values
         self.entry_error = cov.entry_error / candidates.unit

@@ -22,7 +22,7 @@ from ..limits import LimitReached
 from ..rules import GroupLimits
 from ..search.tree_log import ROOM, above, below, root_order, tree_text
 from .compositions import level_of
-from .tree_limits import TreeLimits
+from .refusals import TreeLimits
 
 COUNTED = 2.0**-17  # room of counts, and of what tables say of fewer features
 _POINT = 2.0**-26  # of a bound vv' + tI, beside t and v'v
@@ -73,16 +73,10 @@ def records_by_counts(
 
 @dataclass
 class CompositionWriter:
-    """Writes records of k, and of fewer features, from one table.
-
-    Parameters
-    ----------
-    upper : array
-        upper[q] bounds opt(q), +inf where nothing is known; lowered by what the table
-        says.
-    """
+    """Writes records of k, and of fewer features, from one table."""
 
     table: Compositions
+    #: upper[q] ≥ opt(q), +inf where nothing is known; lowered by what the table says.
     upper: FloatArray
     limits: TreeLimits
     nodes: int = field(default=0, init=False)
@@ -141,7 +135,8 @@ class CompositionWriter:
         chosen = np.concatenate([np.empty(0, np.intp), *whole])
         used = np.flatnonzero((counts > 0) & (counts < sizes))
         if not len(used):
-            return self._said(chosen[:0], self._chosen(chosen, chosen, tau), "L")
+            B = self._eliminated(chosen, chosen, tau)
+            return self._case_record(chosen[:0], B, "L")
         label = np.repeat(used, sizes[used])
         features = np.concatenate([table.parts[g] for g in used])
         try:
@@ -151,14 +146,14 @@ class CompositionWriter:
         if len(features) > _ALL:
             kept = self._survivors(features, label, chosen, counts, tau)
             features, label = features[kept], label[kept]
-        B = self._chosen(chosen, features, tau)
+        B = self._eliminated(chosen, features, tau)
         m = k - len(chosen)
         if B is None or len(features) < m:
-            return self._said(features, B, "L")
+            return self._case_record(features, B, "L")
         chain = np.array([np.inf, *self.upper[len(chosen) + 1 : k], np.inf])
         if m == 1:
             fits = bool(np.diagonal(B).max() <= below(tau))
-            return self._said(features, B, "L" if fits else None)
+            return self._case_record(features, B, "L" if fits else None)
         order = root_order(B, m, tau, float(chain[m - 1]))
         places = GroupLimits(label[order], counts)
         most = min(budget.nodes_left, self.limits.most_nodes)
@@ -168,17 +163,17 @@ class CompositionWriter:
         )
         budget.nodes += nodes
         self.nodes += nodes
-        return self._said(features[order], B, text)
+        return self._case_record(features[order], B, text)
 
     @staticmethod
-    def _said(
+    def _case_record(
         features: NDArray[np.intp], B: FloatArray | None, text: str | None
     ) -> dict[str, Any] | None:
         if B is None or text is None:
             return None
         return {"features": features.tolist(), "tree": text}
 
-    def _chosen(
+    def _eliminated(
         self, chosen: NDArray[np.intp], features: NDArray[np.intp], tau: float
     ) -> FloatArray | None:
         """The Schur complement of some features at τ; None if they are not below it."""

@@ -29,7 +29,7 @@ from ..numerics.upper_eigenvalues import AGREED
 from ..proof_settings import ProofSettings
 from ..result import OPTIMAL_GAP
 from ..rules import GroupLimits
-from ..search.portfolio import StepProof
+from ..search.portfolio import Portfolio
 from ..search.schur_tree import TreeStatistics, extent, rounding_allowance
 
 _NONE = NamedBound(np.inf, BoundName.NONE)
@@ -78,14 +78,8 @@ def bound_by_compositions(
 ) -> NamedBound:
     """Bound opt(k), and prove that it is at most the target where that is near.
 
-    Parameters
-    ----------
-    cov : Covariance
-        In memory; for others nothing is claimed.
-    support : sequence of int
-        A good one, which says how large strong entries are.
-    target : float
-        No set above it is looked for below.
+    A good support says how large strong entries are. For a covariance that is not in
+    memory nothing is claimed.
     """
     support = np.asarray(support)
     # Parts need all entries of A; and one feature has no entry that says which are
@@ -197,7 +191,7 @@ class _Search:
         """See `least_bound`."""
         settings = self.settings
         known = [*upper, np.inf]
-        proof = StepProof(
+        proof = Portfolio(
             q, known, self.statistics, self.budget, 1, lambda _: None, settings
         )
         try:
@@ -214,7 +208,7 @@ class _Search:
         if outcome.counterexample is not None:
             chosen = outcome.counterexample
             within = problem.matrix[np.ix_(chosen, chosen)]
-            # The tree rounds: its counterexample may be none.
+            # Within rounding of τ a set may be no counterexample.
             if rayleigh(within, leading_eigenvector(within)) > tau:
                 self.better = np.sort(problem.features[chosen])
         if not outcome.exhausted:

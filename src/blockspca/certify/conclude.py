@@ -1,4 +1,7 @@
-"""What a path comes to: steps that were not reached, alarms, one record for each k."""
+"""The end of a path: steps that were not reached, alarms, one record for each k.
+
+Also of a path that was stopped before A was read: then it is what the variances say.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,20 @@ import numpy as np
 
 from ..bounds.closed_form import ObviousBounds
 from ..certificate import BoundName
+from ..covariance.covariance import Covariance
 from ..limits import Status
-from ..numerics.linalg import SMALL, with_sign
+from ..numerics.linalg import SMALL, leading_eigenvector, rayleigh, with_sign
 from ..numerics.rounding import above_from_units, above_in_units
+from ..rules import GroupLimits
+from ..stopping import status_of_gap
 from .alarms import Subsets, alarm, is_below_objective
 from .records import CertifiedStep
 
 if TYPE_CHECKING:
     from .path import PathProver
+
+_EVERY_UP_TO = 40  # k for which each component is computed
+_NEXT = 1.25  # above it, times the last k that was
 
 _NO_PROOF = (np.nan, np.nan, np.empty(0, dtype=np.int64))
 
@@ -65,7 +74,7 @@ def _complete(prover: PathProver) -> None:
 
 
 def _compare_with_subsets(prover: PathProver) -> None:
-    """Hold each bound against its component and the parts of larger ones.
+    """Compare each bound with its component and with parts of larger ones.
 
     The j largest entries of a component of K > j features are one of the vectors
     that the bound for j is about. Of components half as large each time, those of a
@@ -83,7 +92,7 @@ def _compare_with_subsets(prover: PathProver) -> None:
 
 
 def _compare_with_parts(prover: PathProver, sizes: list[int]) -> None:
-    """Hold bounds against the parts of components of some sizes, largest first."""
+    """Compare bounds with parts of components of some sizes, largest first."""
     most, pool = sizes[0], prover.incumbents.pool
     positions = np.zeros((len(sizes), most), dtype=np.int64)
     x = np.zeros((len(sizes), most))
@@ -139,3 +148,43 @@ def _record(prover: PathProver, k: int, stopped: Status | None) -> CertifiedStep
         message=prover.defect,
         dual=dual,
     )
+
+
+def steps_from_variances(
+    cov: Covariance, k_max: int, status: Status, groups: GroupLimits | None
+) -> dict[int, CertifiedStep]:
+    """Stopped before the pass over A ended: the variances are all there is.
+
+    Of large k a component is computed for some only, each a quarter above the one
+    before. It is one for those in between as well, with a loading of 0 for the features
+    that they have besides. All of them would take the fourth power of k_max.
+    """
+    diagonal = cov.diagonal()
+    order = np.argsort(-diagonal, kind="stable")
+    order = order[:k_max] if groups is None else groups.first(order, k_max)
+    block = cov.submatrix(order)
+    obvious = ObviousBounds(cov)
+    steps: dict[int, CertifiedStep] = {}
+    size = 1
+    for k in range(1, k_max + 1):
+        if k <= _EVERY_UP_TO or k == k_max or k >= _NEXT * size:
+            size = k
+            leading = leading_eigenvector(block[:k, :k])
+            objective = rayleigh(block[:k, :k], leading)
+        ascending = np.argsort(order[:k])
+        x = np.zeros(k)
+        x[:size] = leading
+        upper, name = obvious.least(k)
+        upper = max(upper, objective)
+        steps[k] = CertifiedStep(
+            k=k,
+            n_features=cov.n_features,
+            support=order[:k][ascending].astype(np.intp),
+            loadings=with_sign(x[ascending]),
+            objective=objective,
+            upper_bound=upper,
+            bound_name=name,
+            status=status_of_gap(objective, upper, None, status),
+            source="variances",
+        )
+    return steps

@@ -1,6 +1,7 @@
-"""Sparse PCA under constraints: parts are solved without them, and bound the whole.
+"""Sparse PCA under constraints, for one k or a path of them.
 
-See `parts` for what a part is, and `part_search` for how they are solved.
+Parts of the problem are solved without constraints, and their bounds bound the whole.
+`parts` says what a part is, `part_search` how parts are solved.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificate import WITH_CONSTRAINTS, BoundName, Certificate, PartClaim, StepClaim
+from ..constraints import Constraints, checked
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Limits
+from ..numerics.linalg import OnSupport
 from ..result import OPTIMAL_GAP, Result, Status
 from ..rules import Rules
 from ..stopping import status_of_gap
-from .options import ProofOptions
-from .part_search import Best, ChooseProver, Run, claim_of, solve_parts
+from .options import ProofOptions, choose_prover
+from .part_search import Run, claim_of, solve_parts
 from .parts import Part, left_of, problem_of
 from .results import certified_results
 from .whole_groups import solve_whole_groups
@@ -30,7 +33,6 @@ def solve_constrained(
     rules: Rules,
     limits: Limits,
     options: ProofOptions,
-    choose_prover: ChooseProver,
     *,
     start: Sequence[int] = (),
     free: Result | None = None,
@@ -43,8 +45,6 @@ def solve_constrained(
         Which allow a set of k features.
     options : ProofOptions
         Its prover and groups are left to the parts.
-    choose_prover : callable
-        Takes a covariance and the least and largest k.
     start : sequence of int
         A support to start from; what is not allowed of it is left out.
     free : Result, optional
@@ -56,7 +56,7 @@ def solve_constrained(
     Result
         Its certificate has the rules, and a claim for every part.
     """
-    run = Run(cov, k, rules, Budget(limits), options, choose_prover)
+    run = Run(cov, k, rules, Budget(limits), options)
     claims: list[PartClaim] = []
     if free is not None and free.certificate is not None:
         run.offer(free.support)
@@ -73,10 +73,61 @@ def solve_constrained(
         # prove less.
         if not claims or max(bounds) <= claims[0].upper_bound:
             claims = parts
-    return _as_result(run, claims)
+    assert run.best is not None
+    return _as_result(cov, k, rules, run.best, claims, run.budget, run.stopped)
 
 
-def solve_part_of_all_k(
+def solve_constrained_path(
+    cov: Covariance,
+    k_max: int,
+    constraints: Constraints | Rules,
+    budget: Budget,
+    options: ProofOptions,
+    start: Sequence[int],
+) -> dict[int, Result]:
+    """Solve every k from the number of features to include up to k_max.
+
+    Features to exclude and limits of groups are the same for all k, and what is proved
+    for one k helps the next. Features to include have a level of their own for each k,
+    as have signs and overlaps; there each k starts from the support of the last.
+    """
+    rules = checked(constraints, cov.n_features, cov.feature_names, k_max)
+    same = isinstance(constraints, Rules) or constraints.overlap_with is None
+    same = same and not rules.beside
+    if same and not rules.include and not rules.nonnegative and not rules.whole_groups:
+        prover = choose_prover(cov, 1, k_max, options.settings)
+        options = replace(options, prover=prover)
+        return _solve_in_one_walk(cov, k_max, rules, budget.left(), options, start)
+    first = max(1, len(rules.include))
+    if not isinstance(constraints, Rules) and constraints.min_overlap:
+        first = max(first, constraints.min_overlap)
+    if rules.whole_groups and not rules.include:
+        out = set(rules.exclude)
+        first = min(len(g) for g in rules.groups if int(g[0]) not in out)
+    found: dict[int, Result] = {}
+    support = list(start)
+    for k in range(first, k_max + 1):
+        left = budget.left()
+        if left.time is not None and k < k_max:
+            left = replace(left, time=left.time / 2)  # as in a path without constraints
+        result = solve_constrained(
+            cov,
+            k,
+            checked(constraints, cov.n_features, cov.feature_names, k),
+            left,
+            options,
+            start=support[:k],
+        )
+        budget.nodes += result.nodes
+        found[k] = result
+        if k >= len(start):
+            support = result.support.tolist()
+        if result.status is Status.INTERRUPTED:
+            break
+    return found
+
+
+def _solve_in_one_walk(
     cov: Covariance,
     k_max: int,
     rules: Rules,
@@ -99,14 +150,14 @@ def solve_part_of_all_k(
     results = certified_results(problem.cov, ks, limits, begun, options)
     found = {}
     for k, inner in results.items():
-        best = Best(
+        best = OnSupport(
             problem.rest[inner.support], inner.x[inner.support], inner.objective
         )
         stopped = None if inner.status is Status.OPTIMAL else inner.status
         budget = Budget(limits)
         budget.nodes = inner.nodes
         claims = [claim_of(part, None, inner)]
-        made = _as_result_of(cov, k, rules, best, claims, budget, stopped)
+        made = _as_result(cov, k, rules, best, claims, budget, stopped)
         found[k] = replace(made, time=inner.time, timings=inner.timings)
     return found
 
@@ -126,18 +177,11 @@ def _allowed_start(
     return np.unique(np.array(kept, dtype=np.intp))
 
 
-def _as_result(run: Run, claims: list[PartClaim]) -> Result:
-    assert run.best is not None
-    return _as_result_of(
-        run.cov, run.k, run.rules, run.best, claims, run.budget, run.stopped
-    )
-
-
-def _as_result_of(
+def _as_result(
     cov: Covariance,
     k: int,
     rules: Rules,
-    best: Best,
+    best: OnSupport,
     claims: list[PartClaim],
     budget: Budget,
     stopped: Status | None,
@@ -146,18 +190,18 @@ def _as_result_of(
     limits = budget.limits
     bounds = [claim.upper_bound for claim in claims if not claim.void]
     # A bound may be below the objective by rounding; void parts have no component.
-    upper = max(best.value, *bounds)
-    status = status_of_gap(best.value, upper, limits.gap, stopped)
+    upper = max(best.objective, *bounds)
+    status = status_of_gap(best.objective, upper, limits.gap, stopped)
     step = StepClaim(k, upper, BoundName.CONSTRAINED)
     certificate = Certificate(
         k=k,
         n_features=cov.n_features,
         support=tuple(best.support.tolist()),
-        loadings=tuple(best.x.tolist()),
-        objective=best.value,
+        loadings=tuple(best.loadings.tolist()),
+        objective=best.objective,
         upper_bound=upper,
         status=status,
-        tolerance=OPTIMAL_GAP * abs(best.value),
+        tolerance=OPTIMAL_GAP * abs(best.objective),
         steps=(step,),
         gap=limits.gap,
         version=WITH_CONSTRAINTS,

@@ -1,4 +1,4 @@
-"""A contrast that resists is bounded by the optimum of its target.
+"""A contrast that is not proved is bounded by the optimum of its target.
 
 No component of A_t − g A_b exceeds the optimum of A_t, for any background that is
 positive semidefinite (`covariance.dominance` has the theorem, and what it costs if one
@@ -20,7 +20,7 @@ from ..certificate import BoundName, StepClaim, TargetClaim, restated
 from ..covariance.covariance import Covariance
 from ..covariance.dominance import Dominance
 from ..limits import PROVED, Budget, Limits
-from ..numerics.linalg import leading_eigenvector, rayleigh
+from ..numerics.linalg import on_support
 from ..progress import Event, silent
 from ..result import OPTIMAL_GAP, Result, Status
 from ..stopping import status_of_gap
@@ -39,17 +39,13 @@ class Contrast:
 
     def __init__(self, cov: Covariance, limits: Limits, options: ProofOptions) -> None:
         self.cov, self.options = cov, options
-        self.settings, self.tell = options.settings, options.callback
+        self.settings, self.callback = options.settings, options.callback
         self.budget = Budget(limits)
         self.withheld: dict[int, Event] = {}
         self.interrupted = False
 
     def solve(
-        self,
-        ks: range,
-        incumbents: Incumbents,
-        own: Walk,
-        of_target: Walk,
+        self, ks: range, incumbents: Incumbents, own: Walk, of_target: Walk
     ) -> Mapping[int, Result]:
         """Solve all k by `own`, and bound those that are left open by the target."""
         budget = self.budget
@@ -62,9 +58,9 @@ class Contrast:
             if self.interrupted:
                 # Components are still wanted, but no time is to be spent on them.
                 limits = replace(limits, time=0.0)
-        # The provers make no events where nobody listens, and know that by `silent`.
-        heard = silent if self.tell is silent else self._hear
-        options = replace(self.options, callback=heard)
+        # Where there is no callback, as `silent` says, provers make no events.
+        callback = silent if self.callback is silent else self._report
+        options = replace(self.options, callback=callback)
         results = own(self.cov, ks, limits, incumbents, options)
         budget.nodes += results[ks[-1]].nodes
         left_open = [k for k in results if results[k].status not in PROVED]
@@ -75,21 +71,23 @@ class Contrast:
             found = self._targets(ks, limits, start, of_target)
         if left_open:
             results = {**results, **self._lowered(results, left_open, found)}
-        with suppress(KeyboardInterrupt):  # all is done but for telling
+        with suppress(KeyboardInterrupt):  # only events are left
             for k, event in self.withheld.items():
                 # Smaller k, on the way to one that was asked for, have no result.
-                self.tell(self._final(event, results[k]) if k in results else event)
+                if k in results:
+                    event = self._settled(event, results[k])
+                self.callback(event)
         return results
 
-    def _hear(self, event: Event) -> None:
-        """Pass an event on; where a limit came first, k is not settled yet."""
+    def _report(self, event: Event) -> None:
+        """Pass an event on; a limit does not settle k before the target is tried."""
         if event.status in (None, *PROVED):
-            self.tell(event)
+            self.callback(event)
         else:
             self.withheld[event.k] = event
-            self.tell(replace(event, done=event.done - 1, status=None))
+            self.callback(replace(event, done=event.done - 1, status=None))
 
-    def _final(self, event: Event, result: Result) -> Event:
+    def _settled(self, event: Event, result: Result) -> Event:
         return replace(
             event,
             upper_bound=result.upper_bound,
@@ -109,8 +107,7 @@ class Contrast:
         is_over = result.status is Status.INTERRUPTED or has_alarm(result)
         if is_over or not self.budget.affords(dominance.seconds):
             return False
-        within = dominance.matrix.submatrix(result.support)
-        reached = rayleigh(within, leading_eigenvector(within))
+        _, reached = on_support(dominance.matrix, result.support)
         # The target's optimum is at least what it has on this support.
         return reached + dominance.excess < result.upper_bound
 
@@ -164,7 +161,7 @@ class Contrast:
     def _with_target(
         self, result: Result, of_target: Result, dominance: Dominance
     ) -> Result:
-        """The lesser of both bounds, with the claims that it stands on."""
+        """The lesser of both bounds, with the claims that prove it."""
         k, objective = result.k, result.objective
         result = replace(
             result,

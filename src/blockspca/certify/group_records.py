@@ -8,6 +8,7 @@ of the units is that of their own eigenvalues, the largest first.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -61,19 +62,16 @@ def group_tree(
     return order, " ".join(writer.words), writer.nodes
 
 
+@dataclass
 class _Writer:
     """Writes the nodes in preorder."""
 
-    def __init__(
-        self,
-        units: list[NDArray[np.intp]],
-        tau: float,
-        most_nodes: int,
-        budget: Budget,
-    ) -> None:
-        self.units, self.tau, self.most_nodes = units, tau, most_nodes
-        self.budget, self.nodes = budget, 0
-        self.words: list[str] = []
+    units: list[NDArray[np.intp]]
+    tau: float
+    most_nodes: int
+    budget: Budget
+    nodes: int = 0
+    words: list[str] = field(default_factory=list)
 
     def chosen(self, B: FloatArray, p: int) -> FloatArray:
         """The Schur complement of one more feature."""

@@ -93,9 +93,7 @@ class Incumbents:
 
     def _limits(self) -> GroupLimits | None:
         """The limits of groups, by positions in the pool."""
-        if self._groups is None:
-            return None
-        return GroupLimits(self._groups.label[self.pool.features], self._groups.room)
+        return self._groups and self._groups.among(self.pool.features)
 
     def objective(self, k: int) -> float:
         """x'Ax, not λ as LAPACK found it, and not in units.
@@ -144,7 +142,7 @@ class Incumbents:
             self._keep_better(k, more, last.value, np.append(last.x, 0.0), last.source)
 
     def start_at_once(self, k: int) -> None:
-        """Give k a support in no time, for a step that the run did not come to.
+        """Give k a support without any search, for a step that was not reached.
 
         The component of k − 1; what was given for k; for the last k, the support of
         k − 1 extended.
@@ -152,7 +150,7 @@ class Incumbents:
         matrix, last = self.pool.matrix, self.best[k - 1]
         self.take_over(k)
         starts = []
-        # Only the first and the last are looked at: all others are on the way.
+        # Only the first and the last are extended anew: the others lie between.
         if k in (1, len(self.best) - 1):
             starts.append((last.positions, "extension"))
         given = self.given.get(k)
@@ -225,7 +223,7 @@ class Incumbents:
     def accept(
         self, k: int, features: NDArray[np.int64], source: str = "proof tree"
     ) -> bool:
-        """Take a set that a proof came upon, which may be smaller than k."""
+        """Offer a set that a proof found; it may have fewer than k features."""
         self.pool.add(features)
         at = self.pool.positions(features)
         support = extended(self.pool.matrix, at, k, groups=self._limits())

@@ -24,15 +24,8 @@ from .whole_groups import group_problem
 class PartChecks:
     """Checks what a certificate says under constraints.
 
-    Parameters
-    ----------
-    whole : BoundChecks
-        Of the matrix itself, with limits that are those of each part too.
-
-    Attributes
-    ----------
-    checks, unchecked : list of str
-        What was found, and what could not be checked.
+    `whole` are the checks for the matrix itself, whose limits hold for each part too.
+    `checks` says what was found, `unchecked` what could not be checked.
     """
 
     def __init__(self, certificate: Certificate, whole: BoundChecks) -> None:
@@ -126,10 +119,10 @@ class PartChecks:
         if places == 0:
             return [self._single_set(part, claim)]
         try:
-            problem = group_problem(self.cov, k, self.rules, part, claim.level)
+            norms = group_problem(self.cov, k, self.rules, part, claim.level)
         except LevelTooLow as error:
             raise VerificationError(f"a part has no problem: {error}") from None
-        bounds = BoundChecks(problem.cov, places, (), self.max_nodes, self.deadline)
+        bounds = BoundChecks(norms, places, (), self.max_nodes, self.deadline)
         return self._steps(claim, bounds, places)
 
     def _steps(self, claim: PartClaim, bounds: BoundChecks, places: int) -> list[str]:

@@ -15,48 +15,39 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import FloatArray
 from ..certificate import PartClaim
 from ..covariance.covariance import Covariance
 from ..covariance.forced import LevelTooLow, forced
 from ..limits import PROVED, Budget
-from ..numerics.linalg import leading_eigenvector, rayleigh
+from ..numerics.linalg import OnSupport, leading_eigenvector, rayleigh
 from ..numerics.rounding import EPS, TINY
 from ..progress import silent
 from ..proof_settings import Prover
 from ..result import OPTIMAL_GAP, Result, Status, is_within_gap
 from ..rules import GroupLimits, Rules
 from .nonnegative import has_both_signs, nonnegative_loadings
-from .options import ProofOptions
+from .options import ProofOptions, choose_prover
 from .parts import (
     Pairs,
     Part,
-    PartProblem,
     bound_of_set,
     left_of,
     matrix_of,
+    negative_pairs,
     problem_of,
 )
 from .results import certified_results
 
+Problem = TypeVar("Problem")
+
 _ROUNDS = 30  # of a part: its level rises, or entries are restored
 _ABOVE = 0.2  # of what "optimal" allows: how far the level is above the best set
 _POOL = 300  # features among which the first set with those to include is looked for
-
-ChooseProver = Callable[[Covariance, int, int], Prover]
-
-
-class Best(NamedTuple):
-    """The best component so far."""
-
-    support: NDArray[np.intp]
-    x: FloatArray
-    value: float
 
 
 @dataclass
@@ -68,8 +59,7 @@ class Run:
     rules: Rules
     budget: Budget
     options: ProofOptions
-    choose_prover: ChooseProver
-    best: Best | None = None
+    best: OnSupport | None = None  #: the best component so far
     stopped: Status | None = None
     matrices: dict[Pairs, Covariance] = field(default_factory=dict)
 
@@ -91,8 +81,8 @@ class Run:
         else:
             x = leading_eigenvector(within)
         value = rayleigh(within, x)
-        if self.best is None or value > self.best.value:
-            self.best = Best(support, x, value)
+        if self.best is None or value > self.best.objective:
+            self.best = OnSupport(support, x, value)
         return value
 
     def offer_near(self, order: NDArray[np.intp]) -> None:
@@ -108,7 +98,7 @@ class Run:
         best = self.best
         gap = max(self.budget.limits.gap or 0.0, 0.9 * OPTIMAL_GAP)
         return best is not None and is_within_gap(
-            best.value, max(bound, best.value), gap
+            best.objective, max(bound, best.objective), gap
         )
 
     def goes_on(self) -> bool:
@@ -126,9 +116,12 @@ class Run:
     ) -> Result:
         """Solve a problem without constraints other than groups; prove it if wanted."""
         prove = prove and self.options.prove
+        prover = Prover.CHAIN
+        if prove:
+            prover = choose_prover(cov, k, k, self.options.settings)
         options = replace(
             self.options,
-            prover=self.choose_prover(cov, k, k) if prove else Prover.CHAIN,
+            prover=prover,
             callback=self.options.callback if prove else silent,
             prove=prove,
             groups=groups,
@@ -236,12 +229,13 @@ def _solve_part(run: Run, part: Part, start: NDArray[np.intp]) -> _Solved:
     claim: PartClaim | None = None
     support = np.union1d(chosen, start).astype(np.intp)
     for _ in range(_ROUNDS):
-        level, problem = _problem(run, part)
+        make = partial(problem_of, run.matrix(part), run.k, run.rules, part)
+        level, problem = at_lowest_level(run, part, partial(make, limited=True))
         at = np.searchsorted(rest, start).tolist()
         inner = run.certified(problem.cov, places, at, problem.groups)
         found = rest[inner.support]
         support = np.union1d(chosen, found).astype(np.intp)
-        before = -np.inf if run.best is None else run.best.value
+        before = -np.inf if run.best is None else run.best.objective
         value = run.offer(support)
         if value == -np.inf and run.rules.beside:
             run.offer_near(support)
@@ -250,12 +244,14 @@ def _solve_part(run: Run, part: Part, start: NDArray[np.intp]) -> _Solved:
             claim = made
         if not run.goes_on():
             break
-        # By more than rounding, or rounds would go on between two equal sets.
+        # By more than rounding, or rounds would alternate between two equal sets.
         better = value > before + 1e-12 * abs(before)
         if part.include and better and not run.is_closed(claim.upper_bound):
             start = found
             continue
-        negative = _negative_pairs(run, support, part)
+        negative: set[tuple[int, int]] = set()
+        if run.rules.nonnegative:  # entries that were raised to 0
+            negative = negative_pairs(run.cov, support) - set(part.restored)
         if not negative or run.is_closed(claim.upper_bound):
             break
         part = replace(part, restored=tuple(sorted({*part.restored, *negative})))
@@ -264,9 +260,14 @@ def _solve_part(run: Run, part: Part, start: NDArray[np.intp]) -> _Solved:
     return _Solved(part, claim, support)
 
 
-def _problem(run: Run, part: Part) -> tuple[float | None, PartProblem]:
-    """The problem of a part, at the lowest level at which it has one."""
-    make = partial(problem_of, run.matrix(part), run.k, run.rules, part, limited=True)
+def at_lowest_level(
+    run: Run, part: Part, make: Callable[[float | None], Problem]
+) -> tuple[float | None, Problem]:
+    """Return the lowest level at which a part has a problem, and that problem.
+
+    None is the level of a part without features to include. `make` returns the problem
+    at a level, or raises `LevelTooLow`.
+    """
     if not part.include:
         return None, make(None)
     for level in levels(run, part):
@@ -311,7 +312,7 @@ def levels(run: Run, part: Part) -> Iterator[float]:
     within = rows[:, include]
     value = rayleigh(within, leading_eigenvector(within))
     if run.best is not None:
-        value = max(value, run.best.value)
+        value = max(value, run.best.objective)
     margin = max(_ABOVE * OPTIMAL_GAP * abs(value), EPS * float(np.abs(rows).max()))
     margin = margin or TINY
     while True:
@@ -343,7 +344,7 @@ def _first_set(
     pool = order[:size]
     filled = order[:places] if groups is None else groups.first(order, places)
     pool = np.unique(np.concatenate([pool, filled, np.searchsorted(rest, start)]))
-    among = None if groups is None else GroupLimits(groups.label[pool], groups.room)
+    among = None if groups is None else groups.among(pool)
     best = rest[filled]
     value = run.offer(np.union1d(chosen, best).astype(np.intp))
     if len(start) == places:
@@ -367,15 +368,3 @@ def _first_set(
             break
         best, value = found, new
     return np.sort(best)
-
-
-def _negative_pairs(
-    run: Run, support: NDArray[np.intp], part: Part
-) -> set[tuple[int, int]]:
-    """The pairs of a set whose negative entry was raised to 0."""
-    if not run.rules.nonnegative:
-        return set()
-    within = run.cov.submatrix(support)
-    at = zip(*np.nonzero(np.triu(within < 0, 1)), strict=True)
-    pairs = {(int(support[i]), int(support[j])) for i, j in at}
-    return pairs - set(part.restored)

@@ -62,7 +62,7 @@ class Part:
 
 
 class PartProblem(NamedTuple):
-    """What a part comes to."""
+    """The problem of a part, without constraints other than limits of groups."""
 
     cov: Covariance  #: of the features `rest`
     rest: NDArray[np.intp]  #: numbers of the features in the whole problem, ascending
@@ -109,6 +109,12 @@ def groups_left(
 def matrix_of(cov: Covariance, rules: Rules, part: Part) -> Covariance:
     """A, or a matrix that is nowhere below it where loadings are not negative."""
     return raised(cov, part.restored) if rules.nonnegative else cov
+
+
+def negative_pairs(cov: Covariance, support: NDArray[np.intp]) -> set[tuple[int, int]]:
+    """The pairs of a set that have a negative entry."""
+    within = np.triu(cov.submatrix(support) < 0, 1)
+    return {(int(support[i]), int(support[j])) for i, j in np.argwhere(within)}
 
 
 def bound_of_set(

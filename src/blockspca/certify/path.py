@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from enum import Enum
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,21 +25,20 @@ from ..numerics import cost as _cost
 from ..numerics.blas import single_threaded
 from ..numerics.linalg import SMALL
 from ..numerics.rounding import EPS, above_from_units, above_in_units
-from ..progress import Event, Listener, silent
-from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
+from ..progress import Event, silent
+from ..proof_settings import Prover
 from ..result import Status
-from ..rules import GroupLimits
 from ..scan.lists import scan_kernels
-from ..search.portfolio import StepProof
+from ..search.portfolio import Portfolio
 from ..search.schur_tree import largest_size
 from ..stopping import status_of_gap
-from .adaptive_screening import Candidates
+from .adaptive_screening import AdaptiveScreening
 from .chain import Chain
-from .conclude import conclude
+from .conclude import conclude, steps_from_variances
 from .incumbents import Incumbents
+from .options import BY_CHAIN, ProofOptions
 from .records import CertifiedStep, TreeStatistics
 from .single_k import prove_single_k
-from .unscanned import steps_from_variances
 
 # Passes over the survivors' submatrix before their tree has opened a node
 _SURVIVOR_PASSES = 12
@@ -48,36 +47,13 @@ _SURVIVOR_PASSES = 12
 _ANY_GAP = 1e6
 
 
-class Attempt(Enum):
-    """How an attempt at a proof ended."""
-
-    PROVED = "proved"
-    OUT_OF_ROUNDS = "the rounds it was given did not suffice"
-    TOO_MANY = "more features survive than it was to look at"
-    OUT_OF_MEMORY = "the survivors, or their tree, need more memory"
-    OUT_OF_TIME = "the survivors need more time than there is"
-    USELESS = "the bound would not be better than the one there is"
-
-
-# What such an end says of k, if nothing else proves it
-_STOPPED_BY = {
-    Attempt.OUT_OF_MEMORY: Status.MEMORY_LIMIT,
-    Attempt.OUT_OF_TIME: Status.TIME_LIMIT,
-}
-
-
 def certified_path(
     cov: Covariance,
     k_max: int,
     *,
     limits: Limits | None = None,
     incumbents: Mapping[int, Sequence[int]] | None = None,
-    n_jobs: int = 1,
-    callback: Listener = silent,
-    settings: ProofSettings = DEFAULT_SETTINGS,
-    single_k: bool = False,
-    prove: bool = True,
-    groups: GroupLimits | None = None,
+    options: ProofOptions = BY_CHAIN,
 ) -> dict[int, CertifiedStep]:
     """Solve max x'Ax, ‖x‖₂ = 1, ‖x‖₀ ≤ k, with a proof, for k = 1, …, k_max.
 
@@ -90,18 +66,10 @@ def certified_path(
         one to 0, by way of coarser gaps if the proof is long.
     incumbents : mapping from k to features, optional
         Supports to start from, for any k; smaller ones are extended.
-    n_jobs : int
-        Threads for a long proof.
-    callback : callable, optional
-        Receives an `Event` while A is read, after each k, each improvement and each
-        slice of a long proof.
-    single_k : bool
-        Prove k_max by itself (`prove_single_k`) where the chain does not at once.
-    prove : bool
-        False looks for good components only: bounds are those that come by the way.
-    groups : GroupLimits, optional
-        Only sets that keep them count. Each group has room for one feature at least,
-        and all together for k_max.
+    options : ProofOptions
+        With the prover `CHAIN_THEN_SINGLE_K`, k_max is proved by itself where the chain
+        does not at once. Each group has room for one feature at least, and all together
+        for k_max.
 
     Returns
     -------
@@ -129,16 +97,13 @@ def certified_path(
     prover = None
     try:
         budget.wait_for(load, *scan_kernels(cov), "screen", "schur_tree")
-        candidates = Candidates(cov, k_max, budget.check, callback, settings, groups)
+        candidates = AdaptiveScreening(
+            cov, k_max, budget.check, options.callback, options.settings, options.groups
+        )
         with single_threaded():
             prover = PathProver(
-                cov, k_max, candidates, incumbents or {}, budget, settings, groups
+                cov, k_max, candidates, incumbents or {}, budget, options
             )
-            prover.n_jobs, prover.callback = n_jobs, callback
-            if not prove:
-                prover.gap = _ANY_GAP
-            if single_k:
-                prover.single_k = k_max
             for k in range(1, k_max + 1):
                 prover.step(k)
             return conclude(prover, None)
@@ -146,15 +111,17 @@ def certified_path(
         stopped = reached.status
     except KeyboardInterrupt:
         stopped = Status.INTERRUPTED
+
+    def concluded(stopped: Status) -> dict[int, CertifiedStep]:
+        if prover is None:
+            return steps_from_variances(cov, k_max, stopped, options.groups)
+        return conclude(prover, stopped)
+
     with single_threaded():
         try:
-            if prover is None:
-                return steps_from_variances(cov, k_max, stopped, groups)
-            return conclude(prover, stopped)
+            return concluded(stopped)
         except KeyboardInterrupt:  # what is known takes a moment to write down
-            if prover is None:
-                return steps_from_variances(cov, k_max, Status.INTERRUPTED, groups)
-            return conclude(prover, Status.INTERRUPTED)
+            return concluded(Status.INTERRUPTED)
 
 
 class PathProver:
@@ -164,35 +131,35 @@ class PathProver:
         self,
         cov: Covariance,
         k_max: int,
-        candidates: Candidates,
+        candidates: AdaptiveScreening,
         given: Mapping[int, Sequence[int]],
         budget: Budget,
-        settings: ProofSettings,
-        groups: GroupLimits | None,
+        options: ProofOptions,
     ) -> None:
         self.cov, self.candidates, self.budget = cov, candidates, budget
-        self.groups = groups
-        self.settings, self.unit = settings, candidates.unit
+        self.settings, self.groups = options.settings, options.groups
+        self.n_jobs = joblib.effective_n_jobs(options.n_jobs)
+        self.callback, self.unit = options.callback, candidates.unit
         self.incumbents = Incumbents(
             cov,
             self.unit,
             k_max,
-            candidates.promising(first_pool(k_max)),
+            candidates.initial_pool(first_pool(k_max)),
             given,
             budget.affords,
-            groups,
+            options.groups,
         )
         self.values = self.incumbents.values
         self.chain = Chain(cov, candidates, self.values)
         self.statistics = [TreeStatistics() for _ in range(k_max + 1)]
         self.times = [0.0] * (k_max + 1)
         self.stopped_by: dict[int, Status] = {}
-        self.gap = budget.limits.gap
+        self.gap = budget.limits.gap if options.prove else _ANY_GAP
         self.gap_level = 0
-        self.single_k = 0  # the k that is proved by itself where the chain resists
+        #: the k that is proved by itself where the chain resists
+        is_hybrid = options.prover is Prover.CHAIN_THEN_SINGLE_K
+        self.single_k = k_max if is_hybrid else 0
         self.defect = ""  # of a bound below what is reached; then nothing is claimed
-        self.n_jobs = 1
-        self.callback: Listener = silent
 
     def step(self, k: int) -> None:
         """Find and prove k."""
@@ -275,12 +242,12 @@ class PathProver:
         return False
 
     def bound_without_chain(self, k: int, gap: float) -> None:
-        """Bound k by itself, for a moment."""
+        """Bound k by the duals, which need no chain, for a short time."""
         if self.chain.is_proved(k, gap):
             return
         settings, budget = self.settings, self.budget
         bound = NamedBound(np.inf, BoundName.NONE)
-        # Of few features by steps; of more it is a look for so many seconds.
+        # With few features the duals are limited by steps, with more by seconds.
         by_steps = settings.duals_before_growth(k, self.cov.n_varying)
         try:
             bound = best_bound(
@@ -307,7 +274,7 @@ class PathProver:
         self.add_bound(k, bound)
 
     def prove_by_itself(self, k: int, gap: float) -> None:
-        """Let the prover of a single k have it, as `solve` does."""
+        """Prove k without the chain, as `solve` does for a single k."""
         if self.chain.is_proved(k, gap):
             return
         found = prove_single_k(
@@ -332,7 +299,7 @@ class PathProver:
         self.budget.nodes += nodes
 
     def add_bound(self, k: int, bound: NamedBound) -> None:
-        """Keep a bound that needs no chain, unless it is below what is reached."""
+        """Keep a bound that needs no chain, unless it is below the objective."""
         value = self.values[k]
         objective, allowed = value * self.unit, self.chain.allowance(k, value)
         if is_sound(bound, objective, allowed * self.unit):
@@ -348,31 +315,20 @@ class PathProver:
         most: float = np.inf,
         grow: bool = True,
     ) -> bool:
-        """Tell whether no k-set beats the incumbent by more than the gap."""
-        ended = self.try_to_prove(k, gap, rounds, most, grow)
-        if ended is Attempt.PROVED:
-            return True
-        if ended in _STOPPED_BY:
-            self.stopped_by[k] = _STOPPED_BY[ended]
-        return False
-
-    def try_to_prove(
-        self, k: int, gap: float, rounds: int | None, most: float, grow: bool
-    ) -> Attempt:
         """Search for a k-set that beats the incumbent by more than the gap.
 
-        A better set ends the search; it becomes the incumbent and the proof starts
-        again with the higher τ.  For `rounds` and `grow` see `StepProof`; nothing
-        is searched if more than `most` features survive.
+        Returns True if there is none.  A better set ends the search; it becomes the
+        incumbent and the proof starts again with the higher τ.  For `rounds` and `grow`
+        see `Portfolio`; nothing is searched if more than `most` features survive.
         """
         incumbents, chain = self.incumbents, self.chain
         previous = chain.upper[k - 1]
-        proof: StepProof | None = None
+        proof: Portfolio | None = None
         while not chain.is_proved(k, gap):
             tau = chain.target(k, gap)
             assert k == 1 or tau >= previous  # the chain says nothing below it
             if chain.is_hopeless(k, tau) or (rounds == 0 and k > 1 and tau <= previous):
-                return Attempt.USELESS
+                return False  # the bound would be no better than the one there is
             survivors = self.candidates.survivors(k, tau, previous)
             if len(survivors) < k:
                 chain.record_bound(k, tau, survivors, BoundName.SCREENING)
@@ -383,39 +339,37 @@ class PathProver:
                 chain.record_bound(k, tau, survivors, BoundName.PROOF_TREE, within)
                 break
             if len(survivors) > most:
-                return Attempt.TOO_MANY
-            # First of all: of a poor incumbent more survive than there is room for.
+                return False
+            # Before memory is checked: a poor incumbent leaves too many survivors.
             many = len(survivors) > 4 * k + self.settings.rows_from
             if many and incumbents.restart_from_rows(k, self.candidates.screening):
                 continue
             if len(survivors) ** 2 > self.budget.max_entries:
-                return Attempt.OUT_OF_MEMORY
+                self.stopped_by[k] = Status.MEMORY_LIMIT
+                return False
             if not self.affords(survivors):
-                return Attempt.OUT_OF_TIME
+                self.stopped_by[k] = Status.TIME_LIMIT
+                return False
             if incumbents.admit(k, survivors):
                 continue
             matrix = incumbents.pool.submatrix(survivors)
-            proof = proof or self.step_proof(k)
-            proof.blind = 2 * len(survivors) > self.cov.n_varying
+            proof = proof or self.portfolio(k)
+            proof.screening_failed = 2 * len(survivors) > self.cov.n_varying
             proof.grows = grow
-            outcome = proof.search(matrix, tau, rounds, self.groups_among(survivors))
+            groups = self.groups and self.groups.among(survivors)
+            outcome = proof.search(matrix, tau, rounds, groups)
             if outcome.exhausted:
                 chain.record_bound(k, tau, survivors, outcome.argument, matrix)
                 break
             if outcome.counterexample is None:
-                memory = outcome.out_of_memory
-                return Attempt.OUT_OF_MEMORY if memory else Attempt.OUT_OF_ROUNDS
+                if outcome.out_of_memory:
+                    self.stopped_by[k] = Status.MEMORY_LIMIT
+                return False
             self.statistics[k].restarts += 1
             if not incumbents.accept(k, survivors[outcome.counterexample]):
-                return Attempt.USELESS
+                return False
             self.report(k, len(survivors))
-        return Attempt.PROVED if chain.is_proved(k, gap) else Attempt.USELESS
-
-    def groups_among(self, survivors: NDArray[np.int64]) -> GroupLimits | None:
-        """The limits of groups for some of the features."""
-        if self.groups is None:
-            return None
-        return GroupLimits(self.groups.label[survivors], self.groups.room)
+        return chain.is_proved(k, gap)
 
     def affords(self, survivors: NDArray[np.int64]) -> bool:
         """Whether there is time to begin with so many survivors."""
@@ -425,8 +379,8 @@ class PathProver:
         seconds += _cost.passes(_SURVIVOR_PASSES, len(survivors) ** 2)
         return self.budget.affords(seconds)
 
-    def step_proof(self, k: int) -> StepProof:
-        return StepProof(
+    def portfolio(self, k: int) -> Portfolio:
+        return Portfolio(
             k,
             self.chain.upper,
             self.statistics[k],
@@ -455,7 +409,7 @@ class PathProver:
         size = k * largest_size(within)
         return within if tau - best.value >= 8 * k * EPS * size else None
 
-    # -- what is handed out --------------------------------------------------------
+    # -- events and statuses -------------------------------------------------------
 
     def report(self, k: int, survivors: int, status: Status | None = None) -> None:
         if self.callback is not silent:  # an event takes longer than a small proof
@@ -477,7 +431,7 @@ class PathProver:
             )
 
     def status(self, k: int, stopped: Status | None) -> Status:
-        """What is claimed for k, by the objective as it is handed out."""
+        """The status of k, by the objective that is reported."""
         if self.defect:
             return Status.FEASIBLE
         # A caller with more to do must know of an interrupt.

@@ -26,7 +26,7 @@ from ..numerics.blas import single_threaded
 from ..proof_file import FORMAT, Proof
 from ..result import Result
 from ..scan.lists import scan_kernels
-from .adaptive_screening import Candidates
+from .adaptive_screening import AdaptiveScreening
 from .proof_records import Recording
 from .proof_subject import Deflated, Subject, constrained_subject, free_subject
 from .refusals import NoTimeToRecord, NotRecordable
@@ -55,7 +55,7 @@ def time_to_solve(limits: Limits) -> Limits:
 
 
 def check_recordable(cov: Covariance, certify: bool) -> None:
-    """Refuse, before any work, to record what the proof format cannot say."""
+    """Refuse, before any work, what the proof format cannot express."""
     refuse_unrecordable(cov, ())
     if not certify:
         raise ValueError("proof=True with certify=False: pass one of them.")
@@ -70,22 +70,10 @@ def recorded(
     without: NDArray[np.intp] | Sequence[int] = (),
     deflated: Deflated | None = None,
 ) -> Proof:
-    """Record the proof of results.
+    """Record the proof of results within limits, see `recording_limits`.
 
-    Data that are read in place have to be what they were.
-
-    Parameters
-    ----------
-    cov : Covariance
-        A itself, which the data belong to.
-    results : iterable of Result
-        Ascending in k; those of a path may be made here.
-    limits : Limits
-        Of the recording, see `recording_limits`.
-    without : sequence of int
-        Features that results without constraints may not use.
-    deflated : Deflated, optional
-        What the results are about, where that is not A.
+    Data that are read in place have to be what they were. Otherwise as `record_proof`;
+    results of a path may be made here.
     """
     cov.check_unchanged()
     cov = cov.formed()
@@ -172,12 +160,8 @@ def _recorded_section(
     """Record one section."""
     places = results[-1].k - subject.chosen
     try:
-        candidates = Candidates(
-            subject.cov,
-            max(places, 1),
-            budget.check,
-            groups=subject.groups,
-            again=True,
+        candidates = AdaptiveScreening(
+            subject.cov, max(places, 1), budget.check, groups=subject.groups, again=True
         )
     except LimitReached:  # before A was read
         raise NoTimeToRecord(
@@ -196,7 +180,7 @@ def _recorded_section(
 
 
 def refuse_unrecordable(cov: Covariance, results: Sequence[Result]) -> None:
-    """Say what a proof cannot be recorded of."""
+    """Refuse a covariance or results of which the format has no proof."""
     if cov.data_origin is None:
         raise NotRecordable(
             f"a proof names the data that A comes from, and of {cov!r} it cannot; make "

@@ -26,13 +26,12 @@ from ..numerics.rounding import EPS
 from ..proof_file import Proof, Section, needed_version
 from ..result import Result, Status, is_within_gap
 from ..search.tree_log import ROOM, above, below, root_order, tree_text
-from .adaptive_screening import Candidates
+from .adaptive_screening import AdaptiveScreening
 from .composition_records import records_by_counts
 from .group_records import ALL_UNITS, group_tree
 from .proof_subject import Subject
-from .refusals import NotRecordable
+from .refusals import NotRecordable, TreeLimits
 from .sign_records import SmallerBounds, sign_record
-from .tree_limits import TreeLimits
 
 Found = tuple[float, dict[str, Any] | None]
 _NOTHING: Found = (np.inf, None)
@@ -62,6 +61,11 @@ _ENTRY_NODES = 200
 _SAME_GAP = 1e-9
 
 
+def _least(*found: Found) -> Found:
+    """The record with the least bound, the first of equals."""
+    return min(found, key=lambda one: one[0])
+
+
 def _level(result: Result) -> float:
     """The τ at which a proof shows the bound of a result, with room.
 
@@ -73,8 +77,8 @@ def _level(result: Result) -> float:
     return lower if lower - objective >= 8 * ROOM * abs(objective) else bound
 
 
-def said_of_weaker(result: Result, bound: float) -> str:
-    """Say that a proof shows less than the result; nothing if it does not."""
+def weaker_message(result: Result, bound: float) -> str:
+    """Return the message that a proof shows less than the result, if it does."""
     if is_within_gap(result.objective, bound, max(result.gap, 0.0) + _SAME_GAP):
         return ""
     return (
@@ -94,7 +98,7 @@ class Recording:
     results: Sequence[Result]
     steps: Sequence[StepClaim]
     budget: Budget
-    candidates: Candidates
+    candidates: AdaptiveScreening
     records: dict[int, dict[str, Any]] = field(default_factory=dict)
     nodes: int = 0
     #: bounds on whole groups or by signs, which are not in `upper`
@@ -136,19 +140,14 @@ class Recording:
         if record is None:
             value, record = self._closed_form(k)
             if value > target and k > 1 and self.names.get(k) not in _SEARCHED:
-                searched = self._tree(k, target)
-                value, record = min(
-                    (value, record), searched, key=lambda found: found[0]
-                )
+                value, record = _least((value, record), self._tree(k, target))
         no_chain: tuple[BoundName, ...] = (BoundName.DIRECTION_DUAL, BoundName.NONE)
         if self.subject.level is not None or "raised" in self.subject.header:
             no_chain = ()  # what the format has no directions for
         if value > wanted and k in self.claimed and self.names.get(k) in no_chain:
-            directed = self._direction(k, wanted)
-            value, record = min((value, record), directed, key=lambda found: found[0])
+            value, record = _least((value, record), self._direction(k, wanted))
         if value > wanted and self.names.get(k) == BoundName.DIRECTION_DUAL:
-            searched = self._entry_instead(k)
-            value, record = min((value, record), searched, key=lambda found: found[0])
+            value, record = _least((value, record), self._entry_instead(k))
         self._add(k, (value, record))
         is_signed = self.subject.header.get("constraints", {}).get("nonnegative")
         if value > wanted and k in self.claimed and is_signed:
@@ -186,7 +185,7 @@ class Recording:
             self.nodes += found[1]
         for q, (tau, record) in by_signs.items():
             self.upper[q], self.apart[q] = np.inf, tau
-            self.records[q] = self._said(q, tau, record)
+            self.records[q] = self._complete(q, tau, record)
         return True
 
     def add_units(self, k: int) -> None:
@@ -217,20 +216,20 @@ class Recording:
         self.nodes += nodes
         named = [int(self.features[units[g][0]]) for g in order]
         tree = {"rule": "group-tree", "features": named, "tree": text}
-        value, record = min((tau, tree), instead, key=lambda one: one[0])
+        value, record = _least((tau, tree), instead)
         assert record is not None
         # not in `upper`: what is smaller need not be whole groups, and rests on nothing
         self.apart[k] = value
-        self.records[k] = self._said(k, value, record)
+        self.records[k] = self._complete(k, value, record)
 
     def _add(self, k: int, found: Found) -> None:
         """Keep a record that is better than what there is for this k."""
         value, record = found
         if record is not None and value <= self.upper[k]:
             self.upper[k] = value
-            self.records[k] = self._said(k, value, record)
+            self.records[k] = self._complete(k, value, record)
 
-    def _said(self, k: int, value: float, record: dict[str, Any]) -> dict[str, Any]:
+    def _complete(self, k: int, value: float, record: dict[str, Any]) -> dict[str, Any]:
         return {"k": k, "upper": float(value * self.unit).hex(), **record}
 
     def _direction(self, k: int, target: float) -> Found:
@@ -245,7 +244,9 @@ class Recording:
             found = root.rounds(bound)
             if found is not None:
                 rounds, last = found
-                said = [self._in_numbers(step.to_dict()) for step in rounds]
+                said = [step.to_dict() for step in rounds]
+                for step in said:
+                    step.update({key: self._names(step[key]) for key in ("in", "free")})
                 return target, {"rule": "direction", **last.to_dict(), "rounds": said}
         point = root.point(bound)
         if point is None:
@@ -288,7 +289,12 @@ class Recording:
         if found is None:
             return _NOTHING
         value, said = found
-        self._rename(said)
+        said["features"] = self._names(said["features"])
+        for node in said["nodes"]:
+            if "split" in node:
+                node["split"] = int(self.features[node["split"]])
+            for key in {"out", "in"} & {*node}:
+                node[key] = self._names(node[key])
         return self._with_room(value), {"rule": "entry-tree", **said}
 
     def _entry_point(self, k: int, dual: EntryRecord) -> Found:
@@ -298,7 +304,7 @@ class Recording:
             return _NOTHING
         value, said = found
         for key in ("core", "dense"):
-            said[key] = self.features[said[key]].tolist()
+            said[key] = self._names(said[key])
         return self._with_room(value), {"rule": "entry", **said}
 
     def _compositions(self, k: int, target: float) -> Found:
@@ -315,28 +321,13 @@ class Recording:
             self._add(q, (tau, record))
         return found.get(k, _NOTHING)
 
-    def _names(self, positions: Sequence[int]) -> list[int]:
+    def _names(self, positions: Sequence[int] | NDArray[np.int64]) -> list[int]:
         """The numbers of features in A."""
         names: list[int] = self.features[np.array(positions, dtype=np.intp)].tolist()
         return names
 
     def _with_room(self, value: float) -> float:
         return (value + ENTRY_ROOM * abs(value)) / self.unit
-
-    def _rename(self, said: dict[str, Any]) -> None:
-        """Name the features of a search by their numbers in A."""
-        said["features"] = self.features[said["features"]].tolist()
-        for node in said["nodes"]:
-            if "split" in node:
-                node["split"] = int(self.features[node["split"]])
-            for key in {"out", "in"} & {*node}:
-                node[key] = self.features[node[key]].tolist() if node[key] else []
-
-    def _in_numbers(self, step: dict[str, Any]) -> dict[str, Any]:
-        """Name the features of a round by their numbers in A."""
-        for key in ("in", "free"):
-            step[key] = self.features[step[key]].tolist() if step[key] else []
-        return step
 
     def _closed_form(self, k: int) -> Found:
         """The least bound that needs no tree, with its record."""
@@ -351,7 +342,7 @@ class Recording:
             nested = candidates.screening.nested_bound(k, previous)
             found.append((nested, nothing_left))
         found += [self._average(k, m) for m in range(1, k)]
-        value, record = min(found, key=lambda pair: pair[0])
+        value, record = _least(*found)
         return (above(value), record) if np.isfinite(value) else _NOTHING
 
     def _average(self, k: int, m: int) -> Found:
@@ -425,10 +416,9 @@ class Recording:
         return self._tree(k, tau) if is_needed else _NOTHING
 
     def _tree_record(self, survivors: NDArray[np.int64], tree: str) -> dict[str, Any]:
-        features = self.features[survivors].tolist()
-        return {"rule": "tree", "features": features, "tree": tree}
+        return {"rule": "tree", "features": self._names(survivors), "tree": tree}
 
-    # -- what is handed out ------------------------------------------------------------
+    # -- the section -------------------------------------------------------------------
 
     def proof(self, header: dict[str, Any]) -> Proof:
         """The section: claims with what the records prove of them."""
@@ -442,7 +432,7 @@ class Recording:
                 shown.append(above(value) * self.unit)
             bound = max(shown)
             claims.append(self._claim(result, bound))
-            weaker.append(said_of_weaker(result, bound))
+            weaker.append(weaker_message(result, bound))
         records = self._needed()
         header = {
             **header,

@@ -25,7 +25,7 @@ from ..result import Result
 from ..rules import GroupLimits, Rules
 from ..search.tree_log import ROOM
 from .options import ProofOptions
-from .parts import Part, left_of
+from .parts import Part, left_of, negative_pairs
 from .results import certified_results
 
 TAKEN = ("hotelling", "orthogonal")  # what is no product of columns
@@ -54,11 +54,7 @@ class Subject:
     def limits_of(self, features: NDArray[np.int64]) -> list[GroupLimits]:
         """What sets of some of the features have to keep."""
         given = (self.groups, self.beside)
-        return [
-            GroupLimits(one.label[features], one.room)
-            for one in given
-            if one is not None
-        ]
+        return [limits.among(features) for limits in given if limits is not None]
 
 
 @dataclass(frozen=True)
@@ -156,14 +152,11 @@ def _restored(cov: Covariance, certificate: Certificate) -> tuple[tuple[int, int
     """The pairs whose negative entries are kept: those of the one part, or of x."""
     if len(certificate.parts) == 1:
         return tuple(sorted(certificate.parts[0].restored))
-    support = np.array(certificate.support)
-    within = np.triu(cov.submatrix(support) < 0, 1)
-    own = {(int(support[i]), int(support[j])) for i, j in np.argwhere(within)}
-    return tuple(sorted(own))
+    return tuple(sorted(negative_pairs(cov, np.array(certificate.support))))
 
 
 def said_constraints(rules: Rules) -> dict[str, Any]:
-    """What a header says of the rules; features to exclude are in `without`."""
+    """The fields of a header for the rules; features to exclude are in `without`."""
     groups = _said_groups(rules.label, rules.room)
     said = {"include": list(rules.include), "groups": groups}
     header: dict[str, Any] = {"constraints": {**said, "nonnegative": rules.nonnegative}}
@@ -208,8 +201,8 @@ def _relaxed(
         matrix = raised(matrix, pairs)
         header["raised"] = [list(pair) for pair in pairs]
     groups, beside = (
-        one and GroupLimits(one.label[features], one.room)
-        for one in (rules.limits, rules.limits_beside)
+        limits and limits.among(features)
+        for limits in (rules.limits, rules.limits_beside)
     )
     if len(features) < whole.cov.n_features:
         matrix = restricted(matrix, features)
@@ -232,11 +225,10 @@ def _chosen(
     include = np.array(rules.include, dtype=np.intp)
     beside = rules.limits_beside
     if beside is not None:  # of what `rest` has, none with a full group
-        rest_beside = beside.after(include, rest)
-        keep = ~rest_beside.full()
-        rest = rest[keep]
-        beside = GroupLimits(rest_beside.label[keep], rest_beside.room)
-        groups = groups and GroupLimits(groups.label[keep], groups.room)
+        beside = beside.after(include, rest)
+        keep = ~beside.full()
+        rest, beside = rest[keep], beside.among(keep)
+        groups = groups and groups.among(keep)
     if len(rest) == 0:
         return None
     bound = certificate.upper_bound if part is None else part.upper_bound

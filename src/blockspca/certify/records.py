@@ -1,4 +1,4 @@
-"""What the certified path hands out: one record per k."""
+"""The records of the certified path, one for each k."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..certificate import BoundName
-from ..numerics.linalg import vector_on
 from ..progress import Event
 from ..result import OPTIMAL_GAP, Status, relative_gap
 from ..search.schur_tree import TreeStatistics
@@ -56,18 +55,8 @@ class CertifiedStep:
         return OPTIMAL_GAP * abs(self.objective)
 
     @property
-    def allowance(self) -> float:
-        """upper_bound − tau, what is set aside for rounding; NaN without a search."""
-        return self.upper_bound - self.tau
-
-    @property
     def nodes(self) -> int:
         return self.statistics.nodes
-
-    @property
-    def x(self) -> FloatArray:
-        """The component as a vector of length n_features."""
-        return vector_on(self.support, self.loadings, self.n_features)
 
     def event(self, total: int) -> Event:
         """The line of the log that says how this k ended."""

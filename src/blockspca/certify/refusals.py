@@ -1,6 +1,18 @@
-"""Why a proof, or a tree of it, is not recorded."""
+"""What ends the recording of a proof: limits of its trees, and why there is none."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..limits import Budget
+
+
+@dataclass(frozen=True)
+class TreeLimits:
+    """The nodes of one tree, and the budget of all, which they are charged to."""
+
+    most_nodes: int
+    budget: Budget
 
 
 class NotRecordable(ValueError):

@@ -107,7 +107,7 @@ def _shown(section: Section, problem: Problem, result: Result) -> float | None:
 
 
 def _numbers(cov: Covariance, data: Any) -> np.ndarray | None:
-    """The numbers that were passed in, where somebody kept them."""
+    """The numbers that were passed in, if they were kept."""
     if data is None:
         data = None if cov.data_origin is None else cov.data_origin.kept
         if data is None:

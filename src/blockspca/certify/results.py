@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
 
-import joblib
-
 from ..bound_names import BoundName
 from ..certificate import Certificate, StepClaim, restated
 from ..covariance.covariance import Covariance
@@ -36,10 +34,10 @@ def certified_results(
     incumbents: Incumbents,
     options: ProofOptions = BY_CHAIN,
 ) -> Mapping[int, Result]:
-    """Solve up to the last k, with the provers that were chosen; return those asked.
+    """Solve up to the last of `ks` by the chosen provers; return the results of `ks`.
 
-    With groups, whose limits the prover of a single k does not know, by the chain. A
-    contrast that resists is bounded by its target, too.
+    Only the chain knows the limits of groups. A contrast that is not proved is bounded
+    by its target, too.
     """
     if options.groups is not None:
         options = replace(options, prover=Prover.CHAIN)
@@ -56,16 +54,16 @@ def own_results(
     incumbents: Incumbents,
     options: ProofOptions,
 ) -> Mapping[int, Result]:
-    """As `certified_results`, by what is known of the matrix itself."""
+    """As `certified_results`, without the target of a contrast."""
     call = _Call(cov, ks, limits, options, dict(incumbents))
     if options.prover in (Prover.SINGLE_K, Prover.SINGLE_K_THEN_CHAIN):
         return call.prove_last()
-    return call.finished(call.walked(limits, call.report))
+    return call.as_results(call.walk_chain(limits, call.report))
 
 
 @dataclass
 class _Call:
-    """What the provers of one call have found, and what was told of it."""
+    """One call: what is asked for, and which k have been reported as settled."""
 
     cov: Covariance
     ks: range
@@ -75,8 +73,8 @@ class _Call:
     settled: set[int] = field(default_factory=set)
 
     @property
-    def is_heard(self) -> bool:
-        """Events are made only where somebody hears of them."""
+    def has_listener(self) -> bool:
+        """Whether there is a callback; without one no events are made."""
         return self.options.callback is not silent
 
     def report(self, event: Event) -> None:
@@ -84,54 +82,54 @@ class _Call:
             self.settled.add(event.k)
         self.options.callback(event)
 
-    def report_proofs(self, event: Event) -> None:
-        """Of a walk that is not the last, limits settle nothing."""
+    def report_if_proved(self, event: Event) -> None:
+        """Report an event of a walk that is not the last: no limit settles k."""
         self.report(event if event.status in PROVED else replace(event, status=None))
 
-    def walked(
-        self, within: Limits, heard: Listener, n_jobs: int | None = None
+    def walk_chain(
+        self, within: Limits, callback: Listener, n_jobs: int | None = None
     ) -> dict[int, CertifiedStep]:
         """Walk the chain."""
-        options = self.options
         return certified_path(
             self.cov,
             self.ks[-1],
             limits=within,
             incumbents=self.incumbents,
-            n_jobs=joblib.effective_n_jobs(n_jobs or options.n_jobs),
-            callback=heard if self.is_heard else silent,
-            settings=options.settings,
-            single_k=options.prover is Prover.CHAIN_THEN_SINGLE_K,
-            prove=options.prove,
-            groups=options.groups,
+            options=replace(
+                self.options,
+                n_jobs=n_jobs or self.options.n_jobs,
+                callback=callback if self.has_listener else silent,
+            ),
         )
 
-    def finished(
+    def as_results(
         self,
         steps: Mapping[int, CertifiedStep],
         direct: CertifiedStep | None = None,
         before: int = 0,
     ) -> Mapping[int, Result]:
-        """Tell of what is not told yet; `before` are the nodes of an earlier walk."""
+        """Report what is not settled yet; `before` counts nodes of an earlier walk."""
         k, gap = self.ks[-1], self.limits.gap
         nodes = before + sum(step.nodes for step in steps.values())
         last, is_by_chain = _tighter(steps[k], direct, gap)
         steps = {**steps, k: last}
-        with suppress(KeyboardInterrupt):  # all is done but for telling
+        with suppress(KeyboardInterrupt):  # only events are left
             for q in self.ks:
-                if self.is_heard and q not in self.settled:  # a limit came first
+                if self.has_listener and q not in self.settled:  # a limit came first
                     self.report(steps[q].event(k))
         if not is_by_chain:  # k is all there is, and its bound needs no chain
             return {k: _as_result(self.cov, last, [_as_claim(last)], gap, nodes)}
         return CertifiedResults(self.cov, steps, self.ks, gap, before)
 
-    def by_itself(
-        self, within: Limits, heard: Listener, settings: ProofSettings
+    def prove_without_chain(
+        self, within: Limits, callback: Listener, settings: ProofSettings
     ) -> CertifiedStep:
         """Prove the last k without the chain."""
-        k, told = self.ks[-1], heard if self.is_heard else silent
+        k = self.ks[-1]
+        if not self.has_listener:
+            callback = silent
         given = self.incumbents.get(k)
-        return prove_single_k(self.cov, k, within, given, told, settings)
+        return prove_single_k(self.cov, k, within, given, callback, settings)
 
     def may_be_at_once(self) -> bool:
         """Whether two provers may read the matrix at a time, each with a core."""
@@ -146,21 +144,20 @@ class _Call:
         The latter is not begun if the chain has ended within its head start.
         """
         k, settings = self.ks[-1], self.options.settings
-        # Both provers tell of events, and listeners are written for one.
+        # Both provers send events, and callbacks need not be safe for threads.
         lock = Lock()
 
-        def hear(event: Event) -> None:
+        def report(event: Event) -> None:
             with lock:
-                self.report_proofs(event)
+                self.report_if_proved(event)
+
+        def alone() -> dict[int, CertifiedStep]:
+            within, duals = budget.left(), settings.of_duals_alone()
+            return {k: self.prove_without_chain(within, report, duals)}
 
         answers, interrupted = side_by_side(
-            [
-                # A core each: more threads would take that of the other.
-                lambda: self.walked(self.limits, hear, n_jobs=1),
-                lambda: {
-                    k: self.by_itself(budget.left(), hear, settings.of_duals_alone())
-                },
-            ],
+            # A core each: more threads would take that of the other.
+            [lambda: self.walk_chain(self.limits, report, n_jobs=1), alone],
             lambda found: found[k].status in (*PROVED, Status.INTERRUPTED),
             settings.head_start_of(self.limits),
         )
@@ -169,13 +166,13 @@ class _Call:
         interrupted |= direct is not None and direct.status is Status.INTERRUPTED
         if interrupted and steps[k].status not in PROVED:
             steps = {**steps, k: replace(steps[k], status=Status.INTERRUPTED)}
-        return self.finished(steps, direct, 0 if direct is None else direct.nodes)
+        return self.as_results(steps, direct, 0 if direct is None else direct.nodes)
 
     def prove_last(self) -> Mapping[int, Result]:
-        """Give the last k, which is all there is, to the prover of a single k.
+        """Prove the last k, the only one, without the chain.
 
-        The chain may have a part of the time or of the nodes first; and it goes on
-        where the bounds end without a proof, if it is to.
+        The chain may have a share of the time or of the nodes first, and goes on where
+        the bounds end without a proof, if the prover includes it.
         """
         k, limits, options = self.ks[-1], self.limits, self.options
         budget, first = Budget(limits), None
@@ -186,20 +183,20 @@ class _Call:
         if part is not None and self.may_be_at_once():
             return self.prove_at_once(budget)
         if part is not None:
-            first = self.walked(part, self.report_proofs)
+            first = self.walk_chain(part, self.report_if_proved)
             # A chain that no limit has ended leaves nothing open but rounding; and
             # after a defect nothing is claimed, by whatever prover.
             ended = (*PROVED, Status.INTERRUPTED, Status.FEASIBLE)
             if first[k].status in ended or first[k].message:
-                return self.finished(first)
-            # What the chain has used counts for the call, and what it found is a start.
+                return self.as_results(first)
+            # Nodes of the chain count for the call, and its component is a start.
             budget.nodes = sum(step.nodes for step in first.values())
             self.incumbents[k] = first[k].support.tolist()
-        direct = self.by_itself(budget.left(), self.report, options.settings)
+        direct = self.prove_without_chain(budget.left(), self.report, options.settings)
         ends = direct.status is not Status.FEASIBLE or not with_chain
         if ends and first is not None:
             last = replace(first[k], status=direct.status)
-            return self.finished({**first, k: last}, direct, direct.nodes)
+            return self.as_results({**first, k: last}, direct, direct.nodes)
         budget.nodes += direct.nodes
         result = _as_result(
             self.cov, direct, [_as_claim(direct)], limits.gap, budget.nodes
@@ -210,14 +207,14 @@ class _Call:
         except KeyboardInterrupt:
             if first is not None:
                 last = replace(first[k], status=Status.INTERRUPTED)
-                return self.finished({**first, k: last}, direct, direct.nodes)
+                return self.as_results({**first, k: last}, direct, direct.nodes)
             return {k: restated(result, status=Status.INTERRUPTED)}
         if ends:
             return {k: result}
         self.incumbents[k] = direct.support.tolist()
-        return self.walked_again(budget, direct, first)
+        return self.walk_chain_again(budget, direct, first)
 
-    def walked_again(
+    def walk_chain_again(
         self,
         budget: Budget,
         direct: CertifiedStep,
@@ -225,27 +222,23 @@ class _Call:
     ) -> Mapping[int, Result]:
         """Walk the chain with what is left; the better of two walks counts."""
         k, gap, left = self.ks[-1], self.limits.gap, budget.left()
-        if first is not None and _is_shorter(left, first):
+        before = 0 if first is None else sum(step.nodes for step in first.values())
+        # With no more nodes a second walk would come no further.
+        if first is not None and left.nodes is not None and left.nodes <= before:
             last = replace(first[k], status=Status.NODE_LIMIT)
-            return self.finished({**first, k: last}, direct, direct.nodes)
-        steps = self.walked(left, self.report)
+            return self.as_results({**first, k: last}, direct, direct.nodes)
+        steps = self.walk_chain(left, self.report)
         if first is None:
-            return self.finished(steps, direct, budget.nodes)
+            return self.as_results(steps, direct, budget.nodes)
         last, _ = _tighter(first[k], steps[k], gap)
         if last.message:  # one walk has a bound below what the other reaches
-            return self.finished({**steps, k: last}, None, budget.nodes)
+            return self.as_results({**steps, k: last}, None, budget.nodes)
         if first[k].upper_bound < steps[k].upper_bound:
             # It had more time before, and what it proved then is proved.
             spent = direct.nodes + sum(step.nodes for step in steps.values())
             last = replace(last, status=steps[k].status)
-            return self.finished({**first, k: last}, direct, spent)
-        return self.finished(steps, direct, budget.nodes)
-
-
-def _is_shorter(left: Limits, walked: Mapping[int, CertifiedStep]) -> bool:
-    """Whether a walk with these nodes would come no further than one that was made."""
-    before = sum(step.nodes for step in walked.values())
-    return left.nodes is not None and left.nodes <= before
+            return self.as_results({**first, k: last}, direct, spent)
+        return self.as_results(steps, direct, budget.nodes)
 
 
 class CertifiedResults(Mapping[int, Result]):

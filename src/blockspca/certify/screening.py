@@ -44,7 +44,7 @@ from ..scan.lists import Scan
 
 @cache
 def _kernel() -> Any:
-    """What compiles when it is imported, which a screening in itself need not."""
+    """The kernel, which compiles when it is imported: not before it is called."""
     from .._kernels import screen
 
     return screen
@@ -82,15 +82,13 @@ class Screening:
         self.diagonal: FloatArray = in_units(scan.diagonal, unit)
         self.values: FloatArray = scan.values / unit
         self.indices = scan.indices
+        if groups is not None and candidates is not None:
+            groups = groups.among(candidates)
         self.groups = groups
         if groups is not None:
-            label = groups.label if candidates is None else groups.label[candidates]
-            self.groups = GroupLimits(label, groups.room)
             self._all = self.values, self.indices
-            everything = np.arange(len(label))
-            self.values, self.indices = limited_lists(
-                *self._all, self.groups, everything
-            )
+            everything = np.arange(len(groups.label))
+            self.values, self.indices = limited_lists(*self._all, groups, everything)
         self.rounding = scan.rounding / unit
         self.prefix = _running_sums(self.values**2)
         self._alive = np.empty(len(self.diagonal), dtype=np.int64)
@@ -138,8 +136,8 @@ class Screening:
         rows = np.arange(len(self.diagonal))
         values, prefix = self.values, self.prefix
         while True:
-            # Entries count whoever is dropped meanwhile: the next of a group would take
-            # the place of one that is. What is left is looked at anew.
+            # Entries count although their columns are dropped meanwhile, as the next of
+            # a group would take the place. The lists of what is left are made anew.
             own = np.repeat(np.arange(len(rows)), values.shape[1]).reshape(values.shape)
             stay = self._screened(
                 self.diagonal[rows], values, own, prefix, k, tau, upper

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -40,28 +41,25 @@ COMFORTABLE_SIZE = 100
 CONSISTENT = 1e-9
 
 
+@dataclass(eq=False)
 class SearchedClaims:
     """What is known of a matrix, and the check of claims that a search has proved.
 
     `BoundChecks` says what the parameters are.
     """
 
-    def __init__(
-        self,
-        cov: Covariance,
-        k: int,
-        support: tuple[int, ...],
-        max_nodes: int,
-        deadline: Deadline,
-        groups: GroupLimits | None = None,
-    ) -> None:
-        self.cov, self.k, self.support = cov, k, support
-        self.groups = groups
-        self.max_nodes, self.deadline = max_nodes, deadline
-        self.diagonal = cov.diagonal()
-        self.error = cov.entry_error
+    cov: Covariance
+    k: int
+    support: tuple[int, ...]
+    max_nodes: int
+    deadline: Deadline
+    groups: GroupLimits | None = None
+
+    def __post_init__(self) -> None:
+        self.diagonal = self.cov.diagonal()
+        self.error = self.cov.entry_error
         # inf for a k that the certificate leaves out
-        self.upper = np.full(k + 1, np.inf)
+        self.upper = np.full(self.k + 1, np.inf)
         self.unchecked: list[str] = []
 
     @cached_property
@@ -207,17 +205,12 @@ class SearchedClaims:
             here = np.arange(start, start + len(rows))
             squares[np.arange(len(rows)), here] = 0.0
             if self.groups is not None:
-                keep_limits(squares, here, self._among(features))
+                keep_limits(squares, here, self.groups.among(features))
             if q < len(features):
                 squares = np.partition(squares, len(features) - q, axis=1)
                 squares = squares[:, len(features) - q :]
             norms[start : start + step] = squares.sum(axis=1)
         return norms_above(norms, q, self.error / self.unit)
-
-    def _among(self, features: NDArray[np.intp]) -> GroupLimits:
-        """The limits of groups for some of the features."""
-        assert self.groups is not None
-        return GroupLimits(self.groups.label[features], self.groups.room)
 
     def _tree(self, claim: StepClaim, left: NDArray[np.intp]) -> str:
         """Search the features that are left for a k-set above the claimed bound."""
@@ -244,7 +237,7 @@ class SearchedClaims:
                     upper,
                     cap - nodes,
                     self.deadline,
-                    None if self.groups is None else self._among(left[part]),
+                    self.groups and self.groups.among(left[part]),
                 )
             return nodes
 

@@ -18,7 +18,7 @@ from ..numerics.threads import allowed_threads
 
 Found = TypeVar("Found")
 
-_LOOKS = 0.1  # seconds after which Ctrl-C is heard of
+_LOOKS = 0.1  # seconds between two looks for Ctrl-C
 
 
 def side_by_side(
@@ -36,7 +36,7 @@ def side_by_side(
     is_final : callable
         Whether an answer needs no other.
     head_start : float
-        Seconds; whoever has a final answer by then was alone.
+        Seconds; if the answer is final by then, the next prover is not begun.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def side_by_side(
 
     futures: list[Future[Found]] = []
     interrupted = False
-    # BLAS has one number of threads for all: inside, nobody finds another to go back to
+    # The number of BLAS threads is global: set here, so that no prover resets it.
     with single_threaded(), ThreadPoolExecutor(len(provers)) as pool:
         try:
             for prover in provers:
@@ -74,7 +74,7 @@ def side_by_side(
                 if called_off.is_set():
                     break
                 futures.append(pool.submit(copy_context().run, run, prover))
-            # Some systems do not tell of Ctrl-C while somebody waits for a lock.
+            # On some systems Ctrl-C is not delivered while a thread waits for a lock.
             while wait(futures, timeout=_LOOKS).not_done:
                 pass
         except KeyboardInterrupt:

@@ -10,7 +10,7 @@ matrices gives.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,10 @@ from ..numerics.linalg import leading_eigenvector, rayleigh
 from ..numerics.rounding import larger_root
 from ..rules import GroupLimits
 from ..search.tree_log import ROOM, below, root_order
-from .adaptive_screening import Candidates
+from .adaptive_screening import AdaptiveScreening
 from .nonnegative import nonnegative_loadings
 from .proof_subject import Subject
-from .refusals import NotClosed
-from .tree_limits import TreeLimits
+from .refusals import NotClosed, TreeLimits
 
 _NEAR = 2.0**-34  # of |τ|: what τI − A − N has left
 _STEPS, _LAST_STEPS = 200, 3_000  # of the splitting: of a node, and of a single set
@@ -40,26 +39,14 @@ _MOST_FEATURES = 400  # of a tree: each node has a matrix of them
 
 @dataclass(frozen=True)
 class SmallerBounds:
-    """Bounds for fewer features: entry q is of q of them, +inf where there is none.
+    """Bounds for fewer features: entry q bounds sets of q, +inf where there is none."""
 
-    Parameters
-    ----------
-    of_all : array
-        For all x.
-    of_signs : array
-        For x ≥ 0.
-    """
-
-    of_all: FloatArray
-    of_signs: FloatArray
-
-
-def _no_limit() -> None:
-    """Steps end by their number alone."""
+    of_all: FloatArray  #: for all x
+    of_signs: FloatArray  #: for x ≥ 0
 
 
 def added_matrix(
-    A: FloatArray, tau: float, steps: int, check: Callable[[], None] = _no_limit
+    A: FloatArray, tau: float, steps: int, check: Callable[[], None] = lambda: None
 ) -> FloatArray | None:
     """Return N ≥ 0, 0 on its diagonal, with τI − A − N positive definite, if found.
 
@@ -82,15 +69,15 @@ def added_matrix(
     if not (np.diagonal(C) > 0).all():
         return None
     fixed = np.eye(len(A), dtype=bool)
-    limited = _limited(steps, check)
-    for Y in _common_points(limited, C, fixed, np.eye(len(A)), np.zeros_like(A)):
+    basis, own = np.eye(len(A)), np.zeros_like(A)
+    for Y in _common_points(steps, check, C, fixed, basis, own):
         if np.linalg.eigvalsh(Y)[0] >= -room:
             return _rest_of(C, Y)
     return None
 
 
 def added_at_optimum(
-    A: FloatArray, tau: float, steps: int, check: Callable[[], None] = _no_limit
+    A: FloatArray, tau: float, steps: int, check: Callable[[], None] = lambda: None
 ) -> FloatArray | None:
     """As `added_matrix`, where the best x ≥ 0 comes up to τ and has zeros.
 
@@ -122,7 +109,7 @@ def added_at_optimum(
     fixed = np.outer(held, held) | np.eye(len(A), dtype=bool)
     basis = np.linalg.qr(np.column_stack([x, np.eye(len(A))]))[0][:, 1 : len(A)]
     own = (tau - 2 * room - value) * np.outer(x, x)
-    for Y in _common_points(_limited(steps, check), C, fixed, basis, own):
+    for Y in _common_points(steps, check, C, fixed, basis, own):
         N = _rest_of(C, Y)
         reached = (N @ x)[~held]
         rows = np.where(reached > 0, needed / np.where(reached > 0, reached, 1.0), 0.0)
@@ -133,15 +120,9 @@ def added_at_optimum(
     return None
 
 
-def _limited(steps: int, check: Callable[[], None]) -> Iterator[int]:
-    """Count steps, with a look at the limits before each."""
-    for step in range(steps):
-        check()
-        yield step
-
-
 def _common_points(
-    steps: Iterator[int],
+    steps: int,
+    check: Callable[[], None],
     C: FloatArray,
     fixed: NDArray[np.bool_],
     basis: FloatArray,
@@ -152,7 +133,8 @@ def _common_points(
     These are `own` and a semidefinite form in the space of `basis`.
     """
     Y, Z = np.where(fixed, C, np.minimum(C, 0.0)), np.zeros_like(C)
-    for step in steps:
+    for step in range(steps):
+        check()
         values, vectors = np.linalg.eigh(basis.T @ (Y - Z) @ basis)
         vectors = basis @ vectors
         X = own + (vectors * np.maximum(values, 0.0)) @ vectors.T
@@ -169,55 +151,33 @@ def _rest_of(C: FloatArray, Y: FloatArray) -> FloatArray:
     return found
 
 
+@dataclass
 class SignWriter:
-    """Writes a tree at one τ for sets of k features, those to include among them.
+    """Writes a tree at one τ for sets of k features, those to include among them."""
 
-    Parameters
-    ----------
-    raised, plain : (n, n) arrays
-        With and without entries raised to 0: `include` first, then all others in the
-        order of the tree.
-    inside : int
-        How many are to be included.
-    k, tau :
-        No set of k features has more than τ.
-    known : SmallerBounds
-        For fewer than k features. Those for x ≥ 0 are of use at the root alone.
-    groups : sequence of GroupLimits
-        Of the features beside `include`.
-    limits : TreeLimits
-        The tree ends with `NotClosed` or `LimitReached` where they do not suffice.
+    #: `raised`, `plain`: (n, n) arrays, with and without entries raised to 0; `include`
+    #: first, then all others in the order of the tree.
+    raised: FloatArray
+    plain: FloatArray
+    inside: int  #: how many are to be included
+    #: `k`, `tau`: no set of k features has more than τ.
+    k: int
+    tau: float
+    #: For fewer than k features. Those for x ≥ 0 are of use at the root alone.
+    known: SmallerBounds
+    groups: Sequence[GroupLimits]  #: of the features beside `include`
+    #: The tree ends with `NotClosed` or `LimitReached` where they do not suffice.
+    limits: TreeLimits
+    words: list[str] = field(default_factory=list, init=False)  #: the text of the tree
+    #: Rows, and the N of each: what is above its diagonal.
+    added: list[tuple[list[int], FloatArray]] = field(default_factory=list, init=False)
+    nodes: int = field(default=0, init=False)  #: begun so far, also of an open tree
 
-    Attributes
-    ----------
-    words : list of str
-        The text of the tree.
-    added : list of pairs
-        Rows, and the N of each: what is above its diagonal.
-    nodes : int
-        Begun so far, also of a tree that was not closed.
-    """
-
-    def __init__(
-        self,
-        raised: FloatArray,
-        plain: FloatArray,
-        inside: int,
-        k: int,
-        tau: float,
-        known: SmallerBounds,
-        groups: Sequence[GroupLimits],
-        limits: TreeLimits,
-    ) -> None:
-        self.plain, self.raised, self.inside, self.k = plain, raised, inside, k
-        self.tau, self.least = tau, below(tau)
-        self.within = self.at_root = known.of_all
-        if not inside:
-            self.at_root = np.minimum(known.of_all, known.of_signs)
-        self.groups, self.limits = list(groups), limits
-        self.words: list[str] = []
-        self.added: list[tuple[list[int], FloatArray]] = []
-        self.nodes = 0
+    def __post_init__(self) -> None:
+        self.least = below(self.tau)
+        self.within = self.at_root = self.known.of_all
+        if not self.inside:
+            self.at_root = np.minimum(self.known.of_all, self.known.of_signs)
 
     def write(self) -> str:
         """Return the text; `added` has the matrices that it refers to."""
@@ -326,7 +286,7 @@ class SignWriter:
 
 def sign_record(
     subject: Subject,
-    candidates: Candidates,
+    candidates: AdaptiveScreening,
     inside: NDArray[np.intp],
     k: int,
     tau: float,
@@ -369,7 +329,7 @@ def sign_record(
             k,
             tau,
             known,
-            [GroupLimits(one.label[order], one.room) for one in groups],
+            [one.among(order) for one in groups],
             limits,
         )
         try:

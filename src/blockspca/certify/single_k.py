@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,13 +38,14 @@ class _Candidate:
     source: str
 
 
-_objective = attrgetter("objective")
-
-
-def _on(cov: Covariance, support: NDArray[np.intp], source: str) -> _Candidate:
+def _candidate(cov: Covariance, support: NDArray[np.intp], source: str) -> _Candidate:
     within = cov.submatrix(support)
     loadings = leading_eigenvector(within)
     return _Candidate(support, loadings, rayleigh(within, loadings), source)
+
+
+def _better(one: _Candidate, other: _Candidate) -> _Candidate:
+    return other if other.objective > one.objective else one
 
 
 def _target(best: _Candidate, gap: float) -> float:
@@ -56,10 +56,10 @@ def _target(best: _Candidate, gap: float) -> float:
     return best.objective + slack
 
 
-def _composed(
+def _bound_by_parts(
     cov: Covariance, k: int, best: _Candidate, budget: Budget, settings: ProofSettings
 ) -> tuple[NamedBound, _Candidate]:
-    """Bound k by the parts of A; a set that is found on the way is started from."""
+    """Bound k by the parts of A; a better set found on the way replaces `best`."""
     nodes = 0
     # A better set raises the target, above which there are fewer compositions.
     while True:
@@ -73,20 +73,20 @@ def _composed(
         bound = replace(bound, nodes=nodes)
         if bound.better is None:
             return bound, best
-        found = _on(cov, bound.better, str(bound.name))
+        found = _candidate(cov, bound.better, str(bound.name))
         if not found.objective > best.objective:
             return bound, best
         best = found
 
 
-def _lesser(one: NamedBound, other: NamedBound) -> NamedBound:
+def _lesser_bound(one: NamedBound, other: NamedBound) -> NamedBound:
     """The lesser bound, with the nodes of both and a support that either found."""
     better = one.better if other.better is None else other.better
     nodes = one.nodes + other.nodes
     return replace(min(one, other), better=better, nodes=nodes)
 
 
-def _started(
+def _first_candidate(
     cov: Covariance,
     k: int,
     limits: Limits,
@@ -102,16 +102,16 @@ def _started(
         limits=replace(limits, time=share, nodes=None),
         n_starts=settings.starts_of(cov.n_varying),
     )
-    best = _on(cov, np.flatnonzero(found.x), "power steps")
+    best = _candidate(cov, np.flatnonzero(found.x), "power steps")
     if given is not None and 0 < len(given) <= k:
-        best = max(best, _on(cov, np.sort(np.asarray(given)), "given"), key=_objective)
+        best = _better(best, _candidate(cov, np.sort(np.asarray(given)), "given"))
     return best, found.status is Status.INTERRUPTED
 
 
-def _reporting(
+def _reporter(
     callback: Listener, k: int, best: _Candidate, budget: Budget
 ) -> Callable[[float, int, int], None] | None:
-    """What tells a listener of bounds; None where nobody listens."""
+    """Return the function that reports bounds; None without a callback."""
     if callback is silent:
         return None
 
@@ -142,24 +142,14 @@ def prove_single_k(
     callback: Listener,
     settings: ProofSettings,
 ) -> CertifiedStep:
-    """Solve for k alone and bound it without the chain.
+    """Solve for k alone, down to the gap of the limits, and bound it without the chain.
 
-    Parameters
-    ----------
-    limits : Limits
-        The bound stops at `limits.gap`.
-    given : sequence of int, optional
-        A support found elsewhere.
-    callback : callable, optional
-        Receives an `Event` while the bound comes down.
-
-    Returns
-    -------
-    CertifiedStep
-        Its status is that of the limit, or feasible, if the gap was not reached.
+    `given` is a support found elsewhere; the callback receives an `Event` for each
+    improved bound. If the gap is not reached the status is that of the limit, or
+    feasible.
     """
     budget = Budget(limits)
-    best, interrupted = _started(cov, k, limits, given, settings)
+    best, interrupted = _first_candidate(cov, k, limits, given, settings)
     gap, is_timed = limits.gap or 0.0, limits.time is not None
     bound = NamedBound(np.inf, BoundName.NONE)
     status = Status.FEASIBLE
@@ -170,7 +160,7 @@ def prove_single_k(
         seconds = settings.single_k_seconds
         if left is not None:
             seconds = max(settings.bound_share * left, left - settings.reserve)
-        bound, best = _composed(cov, k, best, budget, settings)
+        bound, best = _bound_by_parts(cov, k, best, budget, settings)
         if not is_within_gap(
             best.objective, max(bound.value, best.objective), max(gap, OPTIMAL_GAP)
         ):
@@ -189,19 +179,19 @@ def prove_single_k(
                     gap=gap if gap > OPTIMAL_GAP else 0.0,
                 ),
                 memory=limits.memory,
-                report=_reporting(callback, k, best, budget),
+                report=_reporter(callback, k, best, budget),
                 settings=settings,
             )
-            bound = _lesser(bound, searched)
+            bound = _lesser_bound(bound, searched)
         left = budget.remaining()
         if limits.time is not None and left is not None and left < limits.time / 2:
             status = Status.TIME_LIMIT  # the chain would need more
     except BoundInterrupted as stopped:
-        bound, status = _lesser(bound, stopped.bound), Status.INTERRUPTED
+        bound, status = _lesser_bound(bound, stopped.bound), Status.INTERRUPTED
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     if bound.better is not None:
-        best = max(best, _on(cov, bound.better, str(bound.name)), key=_objective)
+        best = _better(best, _candidate(cov, bound.better, str(bound.name)))
     objective = best.objective
     # A bound below what is reached is a defect, of which `is_sound` warns: nothing is
     # claimed by it.

@@ -1,4 +1,4 @@
-"""What a check came to: the sentences of a verification, or the claim that failed."""
+"""The outcome of a check: the sentences of a verification, or the claim that failed."""
 
 from __future__ import annotations
 

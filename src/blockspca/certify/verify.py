@@ -115,16 +115,13 @@ def verify(
     checker = _Checker(cov, certificate, max_nodes, deadline)
     checker.component()
     replay = Replay()
-    free = certificate.constraints is None
     if isinstance(claim, Result) and not cov.is_derived:
         replay = replayed_result(claim, cov, data)
     if replay.message:
         checker.checks.append(replay.message)
     if replay.first is not None:
-        if not free:
-            checker.rules_kept()
         checker.replayed(replay.first)
-    elif free:
+    elif certificate.constraints is None:
         for step in certificate.steps:
             checker.step(step)
     else:
@@ -137,8 +134,6 @@ def verify_replayed(claim: Result, cov: Covariance, bound: float) -> Verificatio
     cov, certificate = _among_the_kept(cov, _certificate_of(claim))
     checker = _Checker(cov, certificate, 1, Deadline(None))
     checker.component()
-    if certificate.constraints is not None:
-        checker.rules_kept()
     checker.replayed(bound)
     return checker.verification()
 
@@ -283,18 +278,16 @@ class _Checker:
         self.checks.append(f"k = {k}: {self.bounds.check(claim)}")
 
     def replayed(self, bound: float) -> None:
-        """The proof of the last step was replayed."""
+        """The proof of the last step was replayed; check that the rules are kept."""
+        if self.certificate.constraints is not None:
+            parts = PartChecks(self.certificate, self.bounds)
+            parts.component()
+            self.checks += parts.checks
         self.bounds.upper[-1] = bound
         self.checks.append(
             f"k = {self.certificate.k}: at most {bound:.12g}, by the proof, replayed; "
             "what the certificate says of smaller k was not looked at"
         )
-
-    def rules_kept(self) -> None:
-        """The component keeps the rules."""
-        parts = PartChecks(self.certificate, self.bounds)
-        parts.component()
-        self.checks += parts.checks
 
     def parts(self) -> None:
         """The rules are kept, and the bounds of all parts bound the whole."""

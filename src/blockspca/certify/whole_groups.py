@@ -1,4 +1,4 @@
-"""Groups that are used as a whole: the engine runs on a matrix of their norms.
+"""Groups that are used as a whole: the search is on a matrix of their norms.
 
 **Theorem.** Let B be symmetric, its features in groups g, h, …, and
 
@@ -22,7 +22,7 @@ from the same data in another order. A larger N has a larger optimum.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,23 +31,15 @@ from .._validation import FloatArray
 from ..certificate import PartClaim
 from ..covariance.covariance import Covariance
 from ..covariance.derived import DerivedCovariance
-from ..covariance.forced import LevelTooLow, forced
+from ..covariance.forced import forced
 from ..covariance.sources import MatrixSource
 from ..numerics.linalg import symmetric_eigenvalues
 from ..numerics.rounding import EPS, power_of_two
 from ..rules import Rules
-from .part_search import Run, levels, single_set
+from .part_search import Run, at_lowest_level, claim_of, single_set
 from .parts import Part, groups_left
 
 CLAIMED = 3.0  # margins of rounding in a claim; one is needed
-
-
-class GroupProblem(NamedTuple):
-    """What a part comes to: norms of the groups that fit, and how many there may be."""
-
-    cov: Covariance
-    groups: tuple[NDArray[np.intp], ...]
-    places: int
 
 
 def group_problem(
@@ -57,12 +49,12 @@ def group_problem(
     part: Part,
     level: float | None,
     margins: float = 1.0,
-) -> GroupProblem:
+) -> Covariance:
     """Return the norms of the groups that fit into a part; there is one at least.
 
     They are raised by so many `margins`, of which one is needed.
     """
-    left, places = groups_left(rules, part, k)
+    left, _ = groups_left(rules, part, k)
     rest = np.sort(np.concatenate(left))
     matrix = cov
     if part.include:
@@ -73,8 +65,7 @@ def group_problem(
     else:
         at = list(left)
     N = group_norms(matrix, at, margins)
-    norms = DerivedCovariance(MatrixSource(N), None, f"norms of {len(left)} groups")
-    return GroupProblem(norms, left, places)
+    return DerivedCovariance(MatrixSource(N), None, f"norms of {len(left)} groups")
 
 
 def group_norms(
@@ -115,7 +106,7 @@ def solve_whole_groups(run: Run, start: NDArray[np.intp]) -> list[PartClaim]:
     """Solve parts, the one of the largest bound first, until none can be better."""
     run.offer(start)
     # Each group alone, before anything is bounded: a set to compare parts with.
-    for group in rules_fit(run):
+    for group in groups_left(run.rules, Part.whole(run.rules), run.k)[0]:
         run.offer(np.union1d(group, run.rules.include).astype(np.intp))
     claims: list[PartClaim] = []
     waiting = [_solve(run, Part.whole(run.rules))]
@@ -137,11 +128,6 @@ def solve_whole_groups(run: Run, start: NDArray[np.intp]) -> list[PartClaim]:
     return claims
 
 
-def rules_fit(run: Run) -> tuple[NDArray[np.intp], ...]:
-    """The groups that fit beside those to include, each a set to begin with."""
-    return groups_left(run.rules, Part.whole(run.rules), run.k)[0]
-
-
 def _branches(part: Part, group: NDArray[np.intp]) -> tuple[Part, Part]:
     members = group.tolist()
     return (
@@ -156,18 +142,9 @@ def _solve(run: Run, part: Part) -> _Open:
     if places == 0:
         return _Open(part, single_set(run, part, chosen).claim, None)
     run.offer(chosen)
-    level, problem = None, None
-    if part.include:
-        for level in levels(run, part):
-            try:
-                problem = group_problem(run.cov, run.k, run.rules, part, level, CLAIMED)
-                break
-            except LevelTooLow:
-                continue
-    else:
-        problem = group_problem(run.cov, run.k, run.rules, part, None, CLAIMED)
-    assert problem is not None
-    inner = run.certified(problem.cov, places, (), None)
+    make = partial(group_problem, run.cov, run.k, run.rules, part, margins=CLAIMED)
+    level, norms = at_lowest_level(run, part, make)
+    inner = run.certified(norms, places, (), None)
     # The groups that weigh most in the relaxation, as many as fit, are a good set; and
     # the first of them decides most where it is branched on.
     by_loading = inner.support[np.argsort(-np.abs(inner.x[inner.support]))]
@@ -176,9 +153,4 @@ def _solve(run: Run, part: Part) -> _Open:
         if len(fitted) + len(left[g]) <= run.k:
             fitted |= set(left[g].tolist())
     run.offer(np.array(sorted(fitted), dtype=np.intp))
-    bound = inner.upper_bound if level is None else max(inner.upper_bound, level)
-    steps = () if inner.certificate is None else inner.certificate.steps
-    claim = PartClaim(
-        part.include, part.exclude, bound, level, limited=True, steps=steps
-    )
-    return _Open(part, claim, left[int(by_loading[0])])
+    return _Open(part, claim_of(part, level, inner), left[int(by_loading[0])])

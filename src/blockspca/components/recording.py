@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..certificate import BoundName
 from ..certify.proof_log import check_recordable, recorded
-from ..certify.proof_records import said_of_weaker
+from ..certify.proof_records import weaker_message
 from ..certify.proof_subject import Deflated, deflated_by, said_constraints
 from ..certify.refusals import NotRecordable
 from ..certify.replay import Replay, replayed
@@ -113,7 +113,7 @@ def recorded_apart(
             part = _part(limits, deadline, parts - 2)
             own = recorded(formed, [alone], part, (), left)
             if _bound_shown(own) < _bound_shown(found):
-                said = said_of_weaker(result, _bound_shown(own))
+                said = weaker_message(result, _bound_shown(own))
                 found = replace(own, message=said)
         proof += found
     return proof

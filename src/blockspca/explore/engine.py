@@ -31,7 +31,7 @@ from ..constraints import Constraints, checked
 from ..covariance.covariance import Covariance
 from ..covariance.pca import pca_variances
 from ..limits import Deadline, Limits
-from ..pipeline import SETTINGS, choose_prover, solve_path
+from ..pipeline import SETTINGS, solve_path
 from ..progress import Listener, silent
 from ..result import Price, Result, Status
 from ..rules import Rules
@@ -133,7 +133,6 @@ class ByPath(SolveWithin):
                 checked(rules, d, names, k),
                 limits,
                 ProofOptions(settings=SETTINGS, n_jobs=jobs, callback=self.tell),
-                choose_prover,
             )
         if k > PATH_K:
             return super().__call__(problem, k, certify=certify, share=share)

@@ -33,7 +33,7 @@ from .._validation import (
     check_sparsity,
     names_of,
 )
-from ..certify.adaptive_screening import Candidates
+from ..certify.adaptive_screening import AdaptiveScreening
 from ..certify.chain import Chain
 from ..certify.constrained import solve_constrained
 from ..certify.options import ProofOptions
@@ -42,7 +42,7 @@ from ..covariance.covariance import Covariance, as_covariance, refuse_constant
 from ..limits import Budget, LimitReached, Limits, Status, as_limits
 from ..numerics.linalg import symmetric_eigenvalues
 from ..numerics.threads import allowed_threads
-from ..pipeline import SETTINGS, choose_prover, solve
+from ..pipeline import SETTINGS, solve
 from ..result import OPTIMAL_GAP, Result
 from ..rules import Rules
 from ..scan.lists import scan_kernels
@@ -187,7 +187,7 @@ def alternatives(
 
 @dataclass
 class _Search:
-    """One call: what is asked for, and what is found."""
+    """One call of `alternatives`."""
 
     cov: Covariance
     best: Result
@@ -234,7 +234,7 @@ class _Search:
         steps = certified_results(cov, ks, limits, begun, self.options)
         self.budget.nodes += steps[k].nodes
         self.budget.wait_for(load, *scan_kernels(cov), "screen", "schur_tree")
-        candidates = Candidates(cov, k, self.budget.check, settings=SETTINGS)
+        candidates = AdaptiveScreening(cov, k, self.budget.check, settings=SETTINGS)
         unit = candidates.unit
         upper = [np.inf, *(steps[q].upper_bound / unit for q in range(1, k + 1))]
         chain = Chain(cov, candidates, upper)
@@ -296,12 +296,7 @@ class _Search:
                     message = f"ended by the {self.budget.stop_reason()}"
                     break
                 next_best = solve_constrained(
-                    self.cov,
-                    self.best.k,
-                    part,
-                    self.budget.left(),
-                    self.options,
-                    choose_prover,
+                    self.cov, self.best.k, part, self.budget.left(), self.options
                 )
                 self.budget.nodes += next_best.nodes
                 if next_best.upper_bound < self.edge:
@@ -329,11 +324,7 @@ class _Search:
         for i in support.tolist():
             if i in rules.include:
                 continue
-            part = Rules(
-                d,
-                tuple(sorted(include)),
-                tuple(sorted((*rules.exclude, i))),
-            )
+            part = Rules(d, tuple(sorted(include)), tuple(sorted((*rules.exclude, i))))
             if part.most_features() >= k:
                 yield part
             include.append(i)

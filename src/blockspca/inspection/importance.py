@@ -18,7 +18,7 @@ from ..certify.options import ProofOptions
 from ..covariance.covariance import Covariance, as_covariance
 from ..limits import Budget, Limits, as_limits
 from ..numerics.threads import allowed_threads
-from ..pipeline import SETTINGS, choose_prover
+from ..pipeline import SETTINGS
 from ..result import Result, Status
 from ..rules import Rules
 
@@ -161,7 +161,6 @@ def feature_importance(
                 without,
                 left,
                 ProofOptions(settings=SETTINGS, n_jobs=n_jobs),
-                choose_prover,
                 start=[j for j in support.tolist() if j != i],
             )
             budget.nodes += one.nodes

@@ -15,8 +15,8 @@ from ..covariance.covariance import Covariance
 class Columns:
     """Data to permute: rows X, and how a covariance is made of them.
 
-    `factors` are what columns are multiplied by, instead of what `how` says of scale;
-    None for no factors. `units` take the place of all that where there are some.
+    Columns are multiplied by `factors`, if there are any, in place of the scale that
+    `how` asks for. Where there are `units`, they are permuted instead.
     Constant columns have been refused, or ignored, before. `earlier` is the reference
     of the first component, where there was one.
     """

@@ -1,4 +1,4 @@
-"""Paths that are searched and not proved: what curves over k are made of."""
+"""Paths that are searched and not proved, for curves over k."""
 
 from __future__ import annotations
 

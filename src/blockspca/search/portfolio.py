@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,41 +27,24 @@ _LONGER = 4.0
 Decode = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
 
-class StepProof:
-    """Searches for one k.
+@dataclass
+class Portfolio:
+    """Searches for one k."""
 
-    Parameters
-    ----------
-    upper : sequence of float
-        upper[q] ≥ opt(q) for q < k, in the units of the matrices.
-    statistics : TreeStatistics
-        Added to.
-    budget : Budget
-        Of the whole run; nodes are added to it.
-    report : callable
-        Called with the number of features of the search between slices.
-    """
-
-    def __init__(
-        self,
-        k: int,
-        upper: Sequence[float],
-        statistics: TreeStatistics,
-        budget: Budget,
-        n_jobs: int,
-        report: Callable[[int], None],
-        settings: ProofSettings = DEFAULT_SETTINGS,
-    ) -> None:
-        self.settings = settings
-        self.k, self.upper, self.statistics = k, upper, statistics
-        self.budget, self.n_jobs, self.report = budget, n_jobs, report
-        self._open: tuple[ProofTree, Decode] | None = None
-        #: of the columns of the part that is searched
-        self._groups: GroupLimits | None = None
-        #: screening removed next to nothing: growth gets as long as the tree
-        self.blind = False
-        #: whether growth takes turns with the tree at all
-        self.grows = True
+    k: int
+    #: upper[q] ≥ opt(q) for q < k, in the units of the matrices.
+    upper: Sequence[float]
+    statistics: TreeStatistics  #: added to
+    budget: Budget  #: of the whole run; nodes are added to it
+    n_jobs: int
+    #: Called with the number of features of the search between slices.
+    report: Callable[[int], None]
+    settings: ProofSettings = DEFAULT_SETTINGS
+    #: Screening removed next to nothing: averaging gets as long as the tree.
+    screening_failed: bool = False
+    grows: bool = True  #: whether averaging takes turns with the tree at all
+    _open: tuple[ProofTree, Decode] | None = None
+    _groups: GroupLimits | None = None  #: of the columns of the part that is searched
 
     def search(
         self,
@@ -78,12 +61,12 @@ class StepProof:
         self._groups = groups
         if len(matrix) <= 4 * self.k + self.settings.many_survivors or self.k == 1:
             return self._search_part(matrix, tau, rounds)
-        # Growth proves the whole if it proved a part: what is said of a bound is the
-        # argument that it could not do without.
+        # The bound is named after averaging if a part was proved by it, as the proof
+        # could not do without.
         argument = BoundName.PROOF_TREE
         for part in connected_parts(matrix, self.k, tau, self.upper[self.k - 1]):
             if groups is not None:
-                self._groups = GroupLimits(groups.label[part], groups.room)
+                self._groups = groups.among(part)
             outcome = self._search_part(matrix[part[:, None], part], tau, rounds)
             if outcome.counterexample is not None:
                 return Outcome(False, part[outcome.counterexample])
@@ -118,9 +101,9 @@ class StepProof:
     ) -> Outcome:
         """Search one connected part.
 
-        The tree and the growth of good sets take turns, each round four times as long
-        as the one before. Without growth and with few nodes if `rounds` is 0; until
-        one is conclusive if it is None.
+        The tree and averaging take turns, each round four times as long as the one
+        before. Without averaging and with few nodes if `rounds` is 0; until one is
+        conclusive if it is None.
         """
         self._open = None
         if rounds == 0:
@@ -135,7 +118,7 @@ class StepProof:
         while True:
             before = self.statistics.nodes
             outcome = self._search_tree(matrix, tau, nodes)
-            if not self.blind:
+            if not self.screening_failed:
                 opened = self.statistics.nodes - before
                 spent = opened * _cost.tree_node(len(matrix))
                 seconds = self.settings.growth_share * spent
@@ -143,7 +126,7 @@ class StepProof:
                 return outcome
             few = len(matrix) <= self.settings.growth_up_to
             if self.grows and self.k > 2 and few:
-                outcome = self._grow(matrix, tau, seconds)
+                outcome = self._average(matrix, tau, seconds)
                 if outcome.conclusive:
                     return outcome
             done += 1
@@ -151,11 +134,11 @@ class StepProof:
                 return outcome
             nodes, seconds = 4 * nodes, 4 * seconds
 
-    def _grow(self, matrix: FloatArray, tau: float, seconds: float) -> Outcome:
-        """Refute τ by growing good sets; sets count as nodes.
+    def _average(self, matrix: FloatArray, tau: float, seconds: float) -> Outcome:
+        """Prove by averaging that no set exceeds τ; sets count as nodes.
 
-        They are given the work that is expected to take so many seconds, not the
-        seconds: a machine that is slow, or busy, finds the same proof.
+        The limit is on the work that is expected to take so many seconds, not on the
+        seconds, so that a slow or busy machine finds the same proof.
         """
         self.budget.wait_for(load, "averaging")
         left = self.budget.remaining()
@@ -187,7 +170,7 @@ class StepProof:
         A few nodes where k is small, then what the leading two or three eigenvectors
         fix in and out, then the tree on what is left.
         """
-        if self._open is not None:  # go on where the last round ended
+        if self._open is not None:  # resume where the last round ended
             tree, decode = self._open
             tree.forget_statistics()
             return self._advance(tree, self.statistics.nodes + max_nodes, decode)

@@ -1,4 +1,4 @@
-"""The depth-first proof once more, plainly in NumPy, to check the compiled one.
+"""A second implementation of the depth-first proof, in NumPy, to check the first.
 
 Slow and short on purpose. The mathematics is that of `schur_tree.py`: after choosing P,
 the rest of the problem is sparse PCA on B = A + A_·P (τI − A_PP)⁻¹ A_P· at the same τ.
@@ -29,6 +29,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
+from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
@@ -158,28 +159,26 @@ class Order(Enum):
     BY_VARIANCE = "by their diagonal entries"
 
 
+@dataclass
 class _Search:
     """One depth-first search, at τ − δ."""
 
-    def __init__(
-        self,
-        A: FloatArray,
-        k: int,
-        tau: float,
-        rounding: float,
-        upper: FloatArray,
-        max_nodes: int,
-        deadline: Deadline | None,
-        groups: GroupLimits | None = None,
-    ) -> None:
-        self.groups = groups
-        self.A, self.k, self.claimed = A, k, tau
-        self.tau = float(np.nextafter(tau - rounding, -np.inf))
-        self.upper = increased(upper + rounding)
-        self.max_nodes, self.deadline = max_nodes, deadline
-        self.nodes, self.order = 0, Order.BY_BOUND
-        #: the same in the other order, tried once this search turns out to be long
-        self.rival: Callable[[], None] | None = None
+    A: FloatArray
+    k: int
+    claimed: float  #: τ
+    rounding: float  #: δ
+    upper: FloatArray
+    max_nodes: int
+    deadline: Deadline | None
+    groups: GroupLimits | None = None
+    nodes: int = 0
+    order: Order = Order.BY_BOUND
+    #: The same in the other order, tried once this search turns out to be long.
+    rival: Callable[[], None] | None = None
+
+    def __post_init__(self) -> None:
+        self.tau = float(np.nextafter(self.claimed - self.rounding, -np.inf))
+        self.upper = increased(self.upper + self.rounding)
 
     def close(
         self, B: FloatArray, features: NDArray[np.int64], chosen: NDArray[np.int64]

@@ -61,7 +61,7 @@ from ..rules import GroupLimits
 _SLICE_SECONDS = 0.05  # between two looks at the clock, at Ctrl-C and at listeners
 _FIRST_ENTRIES = 2**23  # of A, for the nodes of the first slice to look at
 _SERIAL_NODES = 4000  # a proof this small is not worth a thread
-_PARALLEL_SLICE = 2000  # nodes of a thread before it hears that another has found
+_PARALLEL_SLICE = 2000  # nodes of a thread before it looks whether another has found
 
 # Where there are no groups, or sets to list; not written to
 _ANY_ROOM = np.ones(1, dtype=np.int64)
@@ -84,10 +84,7 @@ def _kernel() -> Any:
 def rounding_allowance(k: int, tau: float, lowest: float, strongest: float) -> float:
     """What rounding may hide from a search, which proves λ(S) ≤ τ + this; see above.
 
-    Parameters
-    ----------
-    lowest, strongest : float
-        min A_ii and max |A_ij|, i ≠ j, over the features that were searched.
+    `lowest`, `strongest`: min A_ii and max |A_ij|, i ≠ j, over the searched features.
     """
     # 2 (k + 2)² ≥ k (k + 2) / 2 + k (k + 1) + 3k + 4 for every k ≥ 0
     factor = 2.0 * (k + 2) ** 2 * EPS

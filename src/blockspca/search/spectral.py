@@ -79,19 +79,12 @@ def directions(p: int) -> tuple[FloatArray, float]:
 
 
 def spectral_fixing(
-    A: FloatArray,
-    k: int,
-    tau: float,
-    p: int,
-    stop: Callable[[], bool] = lambda: False,
+    A: FloatArray, k: int, tau: float, p: int, stop: Callable[[], bool] = lambda: False
 ) -> Fixing:
     """Fix features in or out by the spectral bound until nothing changes.
 
     Parameters
     ----------
-    A : (n, n) array
-    k : int
-        1 ≤ k ≤ n.
     tau : float
         Only k-sets S with λ(S) > τ matter.
     p : {1, 2, 3}

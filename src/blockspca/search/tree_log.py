@@ -1,4 +1,4 @@
-"""Write the tree of a proof down, as text that a stranger's checker replays.
+"""Write the tree of a proof as text that an independent checker replays.
 
 The search itself (`schur_tree.py`) is fast because it changes its order at every node
 and remembers nothing. To be written down it is run once more, at the same τ, with one

@@ -63,8 +63,6 @@ class Ascent:
     than 1 as `patience`, steps go on that gain as much less.
     """
 
-    progress = _PROGRESS
-
     def __init__(
         self,
         matrix: DualMatrix,
@@ -167,15 +165,14 @@ class Ascent:
             if self.best.value <= self.enough:
                 break
             if len(values) > _STALE:
-                least = self.patience * self.progress * (self.best.value - self.target)
+                least = self.patience * _PROGRESS * (self.best.value - self.target)
                 if values[-_STALE - 1] - values[-1] < least:
                     break
         return taken, replace(self.best, weights=w, shares=V)
 
 
 def two_loops(
-    gradient: FloatArray,
-    history: deque[tuple[FloatArray, FloatArray, float]],
+    gradient: FloatArray, history: deque[tuple[FloatArray, FloatArray, float]]
 ) -> FloatArray:
     """The direction of L-BFGS; a short step along the slope while nothing is known."""
     if not history:

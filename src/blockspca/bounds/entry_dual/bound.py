@@ -48,16 +48,11 @@ def entry_bound(
 ) -> EntryBound:
     """Bound opt(k) by λmax(A − U + (k − 1) Diag(w²)), |U_ij| ≤ w_i w_j.
 
+    The bound holds for any support; a good one says how large strong entries are. It
+    stops at the target, or when the seconds are over.
+
     Parameters
     ----------
-    cov : Covariance
-        Any symmetric matrix, or data.
-    support : sequence of int
-        A good one, which says how large strong entries are; the bound holds for any.
-    target : float
-        Stop as soon as the bound is this low.
-    time_limit : float
-        Seconds; what cannot be stopped is begun only if they suffice for it.
     iterations : int
         Steps of the ascent with one core.
     nodes : int
@@ -88,13 +83,7 @@ class EntryDual(GrowingCore):
     screens_below: float = np.inf  # gap from which too many features were left
 
     def run(self, time_limit: float, iterations: int, nodes: int) -> EntryBound:
-        """Improve the bound, and search where that may end in a proof.
-
-        Parameters
-        ----------
-        nodes : int
-            Of the search; 0 for none.
-        """
+        """Improve the bound, and search where nodes are allowed and a proof is near."""
         deadline = Deadline(time_limit)
         tried = None
         while True:
@@ -156,11 +145,11 @@ class EntryDual(GrowingCore):
         A = dense_problem(cov, features, unit)
         search = EntrySearch(A, self.k, tau, root)
         if self.screen is not None:
-            search.settled = tau  # what is ruled out is no higher
+            search.closed_bound = tau  # what is ruled out is no higher
         self.root, self.features = search, features
 
     def search(self, time_limit: float, nodes: int) -> EntryBound:
-        """Fix features and branch for so many seconds, or go on with that."""
+        """Begin or resume the search, for so many seconds."""
         deadline = Deadline(time_limit)
         cov, unit = self.cov, self.unit
         interrupted = True
@@ -171,15 +160,12 @@ class EntryDual(GrowingCore):
                 self.root.run(deadline, nodes)
             interrupted = False
         if self.root is None:
-            elapsed = self.best.elapsed + deadline.elapsed()
-            self.best = replace(self.best, elapsed=elapsed, interrupted=interrupted)
+            self.best = replace(self.best, interrupted=interrupted)
             return self.best
         search, features = self.root, self.features
-        found = search.result()
-        value = searched_value(found.value, unit, self.k, cov)
-        better = None if found.better is None else features[found.better]
-        elapsed = self.best.elapsed + deadline.elapsed()
-        best = replace(self.best, elapsed=elapsed, nodes=found.nodes, better=better)
+        value = searched_value(search.value, unit, self.k, cov)
+        better = None if search.better is None else features[search.better]
+        best = replace(self.best, nodes=search.nodes, better=better)
         if value < self.best.value:
             d = len(self.diagonal)
             record = SearchRecord(

@@ -18,7 +18,7 @@ from .log import Screen, SearchRecord
 from .matrix import DualMatrix, Slope
 from .node import Node
 from .pairs import Pairs, strong_pairs
-from .proof import Priced, largest_eigenvalue, priced_matrix
+from .proof import Priced, bound_beside, dense_features, priced_matrix
 from .record import EntryRecord
 from .screening import survivors
 from .search import EntrySearch, LogMismatch
@@ -88,29 +88,25 @@ def searched_again(
 ) -> float:
     """Bound opt(k) by the log of a search; infinite if it does not repeat.
 
-    Parameters
-    ----------
-    deadline : Deadline
-        The search ends with what it has come to; `pairs.OutOfTime` is raised if the
-        pass over A is late.
+    At the deadline the search ends with the bound it has; `pairs.OutOfTime` is raised
+    if that comes during the pass over A.
     """
-    features, n = record.features, len(record.features)
-    if n != cov.n_features:
+    features = record.features
+    if len(features) != cov.n_features:
         if record.screen is None:
             return np.inf
         pairs = pairs_of_screen(cov, record.screen, deadline)
         left = screened_features(cov, k, record.tau, record.screen, pairs, 0.0)
         if not np.isin(left, features).all():
             return np.inf
-    root = Node(np.arange(n), np.zeros(n, dtype=bool), np.zeros(n), np.zeros((n, n)))
     A = dense_problem(cov, features, record.unit)
-    search = EntrySearch(A, k, record.tau, root, record.log)
+    search = EntrySearch(A, k, record.tau, Node.whole(len(A)), record.log)
     try:
-        found = search.run(deadline, _NO_LIMIT)
+        value = search.run(deadline, _NO_LIMIT)
     except LogMismatch:
         return np.inf
-    # What a screen rules out is at most τ.
-    value = found.value if record.screen is None else max(found.value, record.tau)
+    if record.screen is not None:  # what it rules out is at most τ
+        value = max(value, record.tau)
     return searched_value(value, record.unit, k, cov)
 
 
@@ -179,11 +175,7 @@ def searched_value(value: float, unit: float, k: int, cov: Covariance) -> float:
 
 
 def proved_value(
-    cov: Covariance,
-    k: int,
-    record: EntryRecord,
-    pairs: Pairs,
-    agreed: float = AGREED,
+    cov: Covariance, k: int, record: EntryRecord, pairs: Pairs, agreed: float = AGREED
 ) -> float:
     """Bound opt(k) by a record and a list of pairs, in units of the record.
 
@@ -195,7 +187,8 @@ def proved_value(
         Raise the bound by this part of it, so that it is found again elsewhere.
     """
     M, slope = priced_point(cov, k, record, pairs)
-    value = largest_eigenvalue(M, slope.presence, slope.largest) * record.unit
+    split = dense_features(M, slope.presence, slope.largest)
+    value = bound_beside(M, *split) * record.unit
     return with_errors(value, cov, k, agreed)
 
 

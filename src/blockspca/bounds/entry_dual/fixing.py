@@ -1,4 +1,4 @@
-"""Which features a bound of the entry dual leaves only one choice for.
+"""Fix features out of, or in, all better supports by a bound of the entry dual.
 
 **Out.**  Let a node have F fixed in and q places for features of T (`node.py`), i in T,
 and O all others.  A set with i has q − 1 places in T for others, so that with
@@ -46,31 +46,23 @@ _MARGIN = 1e-6  # η, relative to τ
 _TRIED = (1.05, 1.2, 2.0, 5.0)
 
 
-def fixed_out(A: FloatArray, node: Node, k: int, tau: float) -> NDArray[np.bool_]:
-    """Tell which features of a node are in no set of it above τ.
-
-    Parameters
-    ----------
-    A : array of shape (n, n)
-        Between the node's features.
-    """
-    return out_with_weights(A, node, k, tau)[0]
-
-
-def out_with_weights(
+def fixed_out(
     A: FloatArray, node: Node, k: int, tau: float
 ) -> tuple[NDArray[np.bool_], FloatArray, FloatArray]:
-    """Return which features are out, with u and a of each."""
+    """Return which features of a node are in no set of it above τ, and u and a of each.
+
+    A is that between the node's features.
+    """
     out = np.zeros(len(A), dtype=bool)
     own, prices = np.zeros(len(A)), np.ones(len(A))
     q = node.places(k)
     if q < 1:
         return out, own, prices
-    R = q - 1 + int(node.inside.sum()) * node.ratio
+    R = q - 1 + int(node.fixed_in.sum()) * node.ratio
     for factor in _TRIED:
         a = factor * max(R, 1.0)
         g = np.maximum(R * (1 + 1 / a) / node.rho() * (1 + 8 * EPS) - 1.0, 0.0)
-        left = np.flatnonzero(~out & ~node.inside)
+        left = np.flatnonzero(~out & ~node.fixed_in)
         ruled_out, u = _ruled_out(A, node, k, tau, a, g, left)
         out[left[ruled_out]] = True
         own[left[ruled_out]], prices[left[ruled_out]] = u[ruled_out], a
@@ -135,16 +127,10 @@ def _ruled_out(
 
 
 def fixed_in(M: FloatArray, tau: float, candidates: NDArray[np.intp]) -> list[int]:
-    """Return those without which the matrix of a node is at most τ.
+    """Return the candidates without which the matrix M of a node is at most τ.
 
-    Parameters
-    ----------
-    M : array of shape (n, n)
-        Of the node, errors and prices included.
-    tau : float
-        Less what rounding may amount to.
-    candidates : array of int
-        Positions to be tried, the likeliest first; the first that fails ends it.
+    M includes errors and prices, and τ is less what rounding may amount to. Candidates
+    are tried in their order, the likeliest first, until one fails.
     """
     found: list[int] = []
     for i in candidates:

@@ -29,7 +29,7 @@ from .matrix import DualMatrix
 from .pairs import OutOfTime, Pairs, seconds_of_pass, strong_pairs
 from .proximal import Proximal, is_worthwhile, work
 from .record import EntryRecord
-from .start import Component, begun
+from .start import Component, starting_point
 
 # Of the mean entry within the support: entries below are not listed, and no product of
 # weights falls below; a larger part of it where there would be too many.
@@ -87,12 +87,9 @@ class EntryBound:
     value: float
     #: The point that proves it, or the log of the search that does.
     record: EntryRecord | SearchRecord | None = None
-    #: `evaluations`, `nodes`: of the dual's matrix, and of the search.
-    evaluations: int = 0
-    nodes: int = 0
+    nodes: int = 0  #: of the search
     #: A support above the target, up to rounding, if the search came upon one.
     better: NDArray[np.intp] | None = None
-    elapsed: float = 0.0  #: seconds
     interrupted: bool = False  #: by the keyboard; the bound holds all the same
 
 
@@ -155,8 +152,7 @@ class GrowingCore:
                 if self.point is not None:
                     self._grow(self.point, deadline)
             interrupted = False
-        elapsed = self.best.elapsed + deadline.elapsed()
-        self.best = replace(self.best, elapsed=elapsed, interrupted=interrupted)
+        self.best = replace(self.best, interrupted=interrupted)
         return self.best
 
     def _enough(self) -> float:
@@ -166,7 +162,7 @@ class GrowingCore:
     def _is_enough(self, point: Point) -> bool:
         return self.until_fixable and point.value - self.target <= self._enough()
 
-    # -- the way -------------------------------------------------------------------
+    # -- start and growth ----------------------------------------------------------
 
     def _begin(self, deadline: Deadline) -> None:
         """List the strong entries and find a threshold to begin with."""
@@ -206,7 +202,7 @@ class GrowingCore:
         nearby = max(_FIRST_NEAR, int(_NEAR_PER_K * self.k))
         core = component.nearest(min(nearby, self._largest_core()))
         A = self.cov.submatrix(core) / self.unit
-        weights, shares = begun(
+        weights, shares = starting_point(
             component, self.k, self.diagonal, A, np.sqrt(self.level)
         )
         point = self._slope_at(weights, core, shares, _FIRST_MU * abs(self.objective))
@@ -230,7 +226,7 @@ class GrowingCore:
             core, point = self._with_core(point, self.size)
             point = self._ascend(point, core, deadline)
             if self.evaluations > spent:
-                point = self._looked_at_again(point, core)
+                point = self._recomputed(point, core)
             self.core, self.point, proved = core, point, False
             if self.evaluations == spent:  # no time for a step
                 break
@@ -293,13 +289,13 @@ class GrowingCore:
         """The best of a few soft thresholds, each with equal weights."""
         base = max(self.mean_entry, self.level)
         none = np.zeros((0, 0))
-        nobody = np.empty(0, np.intp)
+        empty = np.empty(0, np.intp)
         mu = _FIRST_MU * abs(self.objective)
         d = len(self.diagonal)
 
         def at(epsilon: float) -> Point:
             w = np.full(d, np.sqrt(max(epsilon, self.level)))
-            return self._slope_at(w, nobody, none, mu)
+            return self._slope_at(w, empty, none, mu)
 
         first, *ways = _TRIED
         middle = (at(first * base), first * base)
@@ -314,7 +310,7 @@ class GrowingCore:
                 best = here
             if best is not middle:
                 break
-        self._prove(best[0], nobody, deadline)
+        self._prove(best[0], empty, deadline)
         wide = at(_START * best[1])
         return Point(best[0].weights, none, np.inf, wide.presence)
 
@@ -362,9 +358,13 @@ class GrowingCore:
         enough = self.target
         if self.until_fixable:
             enough += self._enough()
-        ascent = self._ascent(matrix, start, may_grow, enough, inner)
-        if isinstance(ascent, Proximal):
+        patience = _PATIENCE[self.patience]
+        ascent: Ascent | Proximal
+        if is_worthwhile(matrix, inner):
+            ascent = Proximal(matrix, start, self.target, may_grow, enough, patience)
             ascent.density = self.density[features]
+        else:
+            ascent = Ascent(matrix, start, self.target, enough, patience)
         best = ascent.run(self.iterations, inner)
         if isinstance(ascent, Proximal) and ascent.density is not None:
             self.density = np.zeros((len(point.weights), ascent.density.shape[1]))
@@ -380,22 +380,8 @@ class GrowingCore:
         presence[features] = best.presence
         return Point(weights, best.shares, best.value, presence)
 
-    def _ascent(
-        self,
-        matrix: DualMatrix,
-        start: Point,
-        may_grow: bool,
-        enough: float,
-        deadline: Deadline,
-    ) -> Ascent | Proximal:
-        """By proximal steps, or by smoothed ones of a small core."""
-        patience = _PATIENCE[self.patience]
-        if not is_worthwhile(matrix, deadline):
-            return Ascent(matrix, start, self.target, enough, patience)
-        return Proximal(matrix, start, self.target, may_grow, enough, patience)
-
-    def _looked_at_again(self, point: Point, core: NDArray[np.intp]) -> Point:
-        """Find the leading eigenvectors from nothing.
+    def _recomputed(self, point: Point, core: NDArray[np.intp]) -> Point:
+        """Compute the leading eigenvectors from random vectors.
 
         Those that an ascent follows may be overtaken by others; what it says of λmax is
         too low then.
@@ -471,7 +457,7 @@ class GrowingCore:
             return
         value = proved_value(self.cov, self.k, record, self.pairs)
         if value < self.best.value:
-            self.best = EntryBound(value, record, self.evaluations)
+            self.best = EntryBound(value, record)
 
     def _record(self, point: Point, core: NDArray[np.intp]) -> EntryRecord:
         low = 0.0 if len(core) == len(point.weights) else np.sqrt(self.level)

@@ -87,12 +87,7 @@ def _krylov(
 ) -> tuple[FloatArray, FloatArray]:
     """Return an orthonormal basis of a Krylov space, and its image, product by product.
 
-    Parameters
-    ----------
-    first : array of shape (d, b)
-        Orthonormal.
-    image : array of shape (d, b), optional
-        Of the first, where it is known.
+    `first`, (d, b), is orthonormal; `image` is that of it, where it is known.
     """
     order, size = first.shape
     accepted = min(_OVERLAP * float(np.finfo(first.dtype).eps), _MOST_OVERLAP)

@@ -7,17 +7,22 @@ with the point that rules the others out (`screening.py`).  Points are kept as i
 
 from __future__ import annotations
 
-import base64
-import binascii
 import struct
-import zlib
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..._validation import FloatArray
-from .record import MOST_BYTES, MOST_RATIO, ONE, EntryRecord
+from .record import (
+    MOST_RATIO,
+    ONE,
+    EntryRecord,
+    Unpacker,
+    packed,
+    packed_triangle,
+    rounded_shares,
+)
 
 MAGIC = b"ES01"
 _SCREENED = b"ES02"  # the same, after a screen
@@ -37,9 +42,7 @@ class LoggedPoint:
 
     @classmethod
     def of(cls, weights: FloatArray, shares: FloatArray, ratio: float) -> LoggedPoint:
-        kept = np.rint(np.clip(shares, -1.0, 1.0) * ONE).astype(np.int16)
-        kept = np.triu(kept, 1)
-        return cls(weights.astype(np.float32), kept + kept.T, ratio)
+        return cls(weights.astype(np.float32), rounded_shares(shares), ratio)
 
     @property
     def shares_as_floats(self) -> FloatArray:
@@ -66,20 +69,6 @@ class SearchLog:
     points: list[LoggedPoint | None] = field(default_factory=list)
     #: Positions, among the features of a node, of those that it was split by.
     splits: list[int] = field(default_factory=list)
-    read_points: int = 0
-    read_splits: int = 0
-
-    def next_point(self) -> LoggedPoint | None:
-        if self.read_points == len(self.points):
-            return None
-        self.read_points += 1
-        return self.points[self.read_points - 1]
-
-    def next_split(self) -> int | None:
-        if self.read_splits == len(self.splits):
-            return None
-        self.read_splits += 1
-        return self.splits[self.read_splits - 1]
 
 
 @dataclass(frozen=True)
@@ -138,30 +127,26 @@ class SearchRecord:
             if point is None:
                 parts.append(_POINT.pack(_NONE, 1.0))
                 continue
-            n = len(point.weights)
-            parts.append(_POINT.pack(n, point.ratio))
+            parts.append(_POINT.pack(len(point.weights), point.ratio))
             parts.append(point.weights.astype("<f4").tobytes())
-            parts.append(point.shares[np.triu_indices(n, 1)].astype("<i2").tobytes())
-        return base64.b64encode(zlib.compress(b"".join(parts), 6)).decode("ascii")
+            parts.append(packed_triangle(point.shares))
+        return packed(parts)
 
     @classmethod
     def from_text(cls, text: str, n_features: int) -> SearchRecord:
         """Read a record for so many features; ValueError if it is not one."""
-        try:
-            reader = _Bytes(text)
-            magic, d, unit, tau, n, n_points, n_splits = reader.header()
-            if magic not in (MAGIC, _SCREENED) or d != n_features or not 0 < n <= d:
-                raise ValueError(
-                    f"the log of an entry dual is for {d} features, where there are "
-                    f"{n_features}."
-                )
-            screen = reader.screen(d) if magic == _SCREENED else None
-            features = reader.array("<i8", n).astype(np.intp)
-            splits = reader.array("<i8", n_splits).tolist()
-            points = [reader.point(n) for _ in range(n_points)]
-            reader.end()
-        except (binascii.Error, zlib.error, struct.error) as error:
-            raise ValueError(f"the log of an entry dual is damaged: {error}.") from None
+        reader = Unpacker(text)
+        magic, d, unit, tau, n, n_points, n_splits = reader.numbers(_HEADER)
+        if magic not in (MAGIC, _SCREENED) or d != n_features or not 0 < n <= d:
+            raise ValueError(
+                f"the log of an entry dual is for {d} features, where there are "
+                f"{n_features}."
+            )
+        screen = _read_screen(reader, d) if magic == _SCREENED else None
+        features = reader.array("<i8", n).astype(np.intp)
+        splits = reader.array("<i8", n_splits).tolist()
+        points = [_read_point(reader, n) for _ in range(n_points)]
+        reader.end()
         mantissa, exponent = np.frexp(unit)
         if not (mantissa == 0.5 and exponent % 2 == 1 and np.isfinite(tau)):
             raise ValueError(f"entry dual: unit = {unit} and τ = {tau} are no numbers.")
@@ -173,49 +158,21 @@ class SearchRecord:
         return cls(d, unit, tau, features, SearchLog(points, splits), screen)
 
 
-class _Bytes:
-    """A packed log, read from its beginning."""
+def _read_screen(reader: Unpacker, n_features: int) -> Screen:
+    level, length = reader.numbers(_SCREEN)
+    text = bytes(reader.array("<u1", length)).decode("ascii", "replace")
+    screen = Screen(EntryRecord.from_text(text, n_features), level)
+    screen.check()
+    return screen
 
-    def __init__(self, text: str) -> None:
-        packed = base64.b64decode(text, validate=True)
-        self.content = zlib.decompressobj().decompress(packed, MOST_BYTES)
-        self.at = 0
 
-    def header(self) -> tuple[bytes, int, float, float, int, int, int]:
-        self.at = _HEADER.size
-        magic, d, unit, tau, n, n_points, n_splits = _HEADER.unpack_from(self.content)
-        return magic, d, unit, tau, n, n_points, n_splits
-
-    def array(self, kind: str, count: int) -> NDArray[np.generic]:
-        size = np.dtype(kind).itemsize * count
-        if count < 0 or self.at + size > len(self.content):
-            raise ValueError("the log of an entry dual has the wrong length.")
-        found = np.frombuffer(self.content, kind, count, self.at)
-        self.at += size
-        return found
-
-    def screen(self, n_features: int) -> Screen:
-        level, length = _SCREEN.unpack_from(self.content, self.at)
-        self.at += _SCREEN.size
-        text = bytes(self.array("<u1", length)).decode("ascii", "replace")
-        screen = Screen(EntryRecord.from_text(text, n_features), level)
-        screen.check()
-        return screen
-
-    def point(self, most: int) -> LoggedPoint | None:
-        n, ratio = _POINT.unpack_from(self.content, self.at)
-        self.at += _POINT.size
-        if n == _NONE:
-            return None
-        if not 0 <= n <= most:
-            raise ValueError("the log of an entry dual has a point that is too large.")
-        weights = self.array("<f4", n).astype(np.float32)
-        shares = np.zeros((n, n), np.int16)
-        shares[np.triu_indices(n, 1)] = self.array("<i2", n * (n - 1) // 2)
-        point = LoggedPoint(weights, shares + shares.T, ratio)
-        point.check()
-        return point
-
-    def end(self) -> None:
-        if self.at != len(self.content):
-            raise ValueError("the log of an entry dual has the wrong length.")
+def _read_point(reader: Unpacker, most: int) -> LoggedPoint | None:
+    n, ratio = reader.numbers(_POINT)
+    if n == _NONE:
+        return None
+    if not 0 <= n <= most:
+        raise ValueError("the log of an entry dual has a point that is too large.")
+    weights = reader.array("<f4", n).astype(np.float32)
+    point = LoggedPoint(weights, reader.shares(n), ratio)
+    point.check()
+    return point

@@ -31,10 +31,10 @@ from .record import MOST_RATIO
 
 @dataclass(frozen=True)
 class Node:
-    """Features of the dense problem, those that are inside, and a point of the dual."""
+    """Features of the dense problem, those fixed in, and a point of the dual."""
 
     features: NDArray[np.intp]  #: F ∪ T, ascending, as rows of the dense problem
-    inside: NDArray[np.bool_]  #: which of them are in F
+    fixed_in: NDArray[np.bool_]  #: which of them are in F
     #: `weights`, `shares`: (n,) and (n, n)
     weights: FloatArray
     shares: FloatArray
@@ -44,32 +44,38 @@ class Node:
     #: (n, r); Y, where the next ascent begins (`proximal.py`).
     density: FloatArray | None = None
 
+    @classmethod
+    def whole(cls, n: int) -> Node:
+        """All of n features, nothing fixed, and a point of zeros."""
+        nothing = np.zeros(n, dtype=bool)
+        return cls(np.arange(n), nothing, np.zeros(n), np.zeros((n, n)))
+
     def places(self, k: int) -> int:
         """q, how many features are still to be chosen."""
-        return k - int(self.inside.sum())
+        return k - int(self.fixed_in.sum())
 
     @property
     def free(self) -> NDArray[np.intp]:
         """Positions of T."""
-        return np.flatnonzero(~self.inside)
+        return np.flatnonzero(~self.fixed_in)
 
     def rho(self) -> FloatArray:
-        return np.where(self.inside, self.ratio, 1.0)
+        return np.where(self.fixed_in, self.ratio, 1.0)
 
     def multipliers(self, k: int) -> FloatArray:
         """g_i, rounded upwards."""
         rho = self.rho()
-        R = self.places(k) + int(self.inside.sum()) * self.ratio
+        R = self.places(k) + int(self.fixed_in.sum()) * self.ratio
         return np.maximum(R / rho * (1 + 4 * EPS) - 1.0, 0.0)
 
 
 def best_ratio(node: Node, k: int) -> float:
     """r for which the slope in r vanishes, at the node's presence."""
-    f, q = int(node.inside.sum()), node.places(k)
+    f, q = int(node.fixed_in.sum()), node.places(k)
     if node.presence is None or f == 0 or q <= 0:
         return 1.0
     parts = node.presence * node.weights**2
-    fixed, free = float(parts[node.inside].sum()), float(parts[~node.inside].sum())
+    fixed, free = float(parts[node.fixed_in].sum()), float(parts[~node.fixed_in].sum())
     if fixed <= 0 or free <= 0:
         return node.ratio
     ratio = float(np.sqrt(q * fixed / (f * free)))

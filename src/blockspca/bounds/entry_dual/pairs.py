@@ -87,12 +87,9 @@ def seconds_of_pass(cov: Covariance) -> float:
 def strong_pairs(
     cov: Covariance, levels: FloatArray, deadline: Deadline | None = None
 ) -> Pairs:
-    """List the pairs with |A_ij| > ℓ_i ℓ_j, ascending; raise `OutOfTime` if it is late.
+    """List the pairs with |A_ij| > ℓ_i ℓ_j, ascending, for levels ℓ ≥ 0.
 
-    Parameters
-    ----------
-    levels : array of shape (d,)
-        ℓ, not negative.
+    Raises `OutOfTime` if the deadline passes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a proof writes down of the entry dual: the point of a bound, or its search.
+"""The entry dual in a written proof: the point of a bound, or its search.
 
 Beside weights, core and shares, a point names the features K of which the matrix is
 eliminated, and the scaling v that bounds the rows of all others (`proof.py`, "Many
@@ -25,7 +25,7 @@ from .check import (
     searched_value,
     with_errors,
 )
-from .fixing import fixed_in, likely_in, out_with_weights
+from .fixing import fixed_in, fixed_out, likely_in
 from .log import SearchLog, SearchRecord
 from .node import Node
 from .pairs import OutOfTime
@@ -39,7 +39,7 @@ FARTHEST = 2.0**100  # of a scaling from 1, either way, by the format
 def written_point(
     cov: Covariance, k: int, record: EntryRecord, deadline: Deadline
 ) -> tuple[float, dict[str, Any]] | None:
-    """Return the bound of a record, and what a proof says of it.
+    """Return the bound of a record, and its fields in a proof.
 
     None if there is no time for a pass over A, or no scaling that the format has.
 
@@ -83,18 +83,16 @@ def in_hex(values: FloatArray) -> list[str]:
 def written_search(
     cov: Covariance, k: int, record: SearchRecord, deadline: Deadline
 ) -> tuple[float, dict[str, Any]] | None:
-    """Return the bound that a logged search comes to, and what a proof says of it.
+    """Return the bound of a logged search, and its fields in a proof.
 
     None if the log does not repeat, or not in time. Where features were ruled out
     before the search, the proof needs the bound of `record.screen` for k − 1.
     """
-    features, n = record.features, len(record.features)
-    root = Node(np.arange(n), np.zeros(n, dtype=bool), np.zeros(n), np.zeros((n, n)))
+    features = record.features
     A = dense_problem(cov, features, record.unit)
-    log = SearchLog(record.log.points, record.log.splits)
-    search = _NotedSearch(A, k, record.tau, root, log)
+    search = _NotedSearch(A, k, record.tau, Node.whole(len(A)), record.log)
     try:
-        value = max(search.run(deadline, 2**62).value, record.tau)
+        value = max(search.run(deadline, 2**62), record.tau)
     except LogMismatch:
         return None
     writer = _Writer(features, float(np.sqrt(record.unit)), value)
@@ -158,18 +156,18 @@ class _NotedSearch(EntrySearch):
         after = super()._fixed(node)
         done = self.at.rounds[-1]
         A = self.A[np.ix_(node.features, node.features)]
-        out, own, prices = out_with_weights(A, node, self.k, self.tau)
+        out, own, prices = fixed_out(A, node, self.k, self.tau)
         done.out = node.features[out].tolist()
         done.own, done.prices = own[out].tolist(), prices[out].tolist()
         if after is not None:
             done.needed = np.setdiff1d(
-                after.features[after.inside], node.features[node.inside]
+                after.features[after.fixed_in], node.features[node.fixed_in]
             ).tolist()
         else:  # more are needed than there are places
             M, rounding = self._matrix(node)
             left = np.flatnonzero(~out)
             M, level = M[np.ix_(left, left)], self.tau - rounding
-            likely = likely_in(M, level, np.flatnonzero(~node.inside[left]))
+            likely = likely_in(M, level, np.flatnonzero(~node.fixed_in[left]))
             found = fixed_in(M, level, likely[: node.places(self.k) + 1])
             done.needed = np.sort(node.features[left[found]]).tolist()
             self.at.is_last = True

@@ -133,8 +133,10 @@ def priced_matrix(
     return Priced(diagonal + paid + errors, core, M, kept, rounding)
 
 
-def largest_eigenvalue(M: Priced, presence: FloatArray, estimate: float) -> float:
-    """Bound λmax(M) from above.
+def dense_features(
+    M: Priced, presence: FloatArray, estimate: float
+) -> tuple[NDArray[np.bool_], FloatArray, FloatArray]:
+    """Choose K; return it with v and the rows of the rest, for `bound_beside`.
 
     Parameters
     ----------
@@ -144,13 +146,6 @@ def largest_eigenvalue(M: Priced, presence: FloatArray, estimate: float) -> floa
     estimate : float
         Of λmax(M).
     """
-    return bound_beside(M, *dense_features(M, presence, estimate), None)
-
-
-def dense_features(
-    M: Priced, presence: FloatArray, estimate: float
-) -> tuple[NDArray[np.bool_], FloatArray, FloatArray]:
-    """Choose K; return it with v and the rows of the rest, as `largest_eigenvalue`."""
     inside = np.zeros(M.order, dtype=bool)
     inside[M.core] = True
     v = np.sqrt(np.maximum(presence, 0.0))
@@ -172,7 +167,7 @@ def bound_beside(
     inside: NDArray[np.bool_],
     grown: FloatArray,
     rows: FloatArray,
-    deadline: Deadline | None,
+    deadline: Deadline | None = None,
 ) -> float:
     """Bound λmax(M) by K, v and the rows of the rest; infinite if there is no time."""
     order = np.flatnonzero(inside)

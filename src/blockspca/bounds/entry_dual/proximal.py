@@ -141,7 +141,7 @@ class Proximal:
         # Weights are divided by, and raising one that is nothing costs nothing.
         w = np.maximum(self.best.weights, _LEAST_WEIGHT * self.best.weights.max())
         V = self.best.shares
-        values, vectors = self._looked_at(w, V, None)
+        values, vectors = self._evaluated(w, V, None)
         Y = self._first_density(values, vectors)
         if self.density is not None and self.density.any():
             Y = _joined(self.density, vectors[:, -1])
@@ -152,7 +152,7 @@ class Proximal:
             began = time.perf_counter()
             Y = self._density(Y, w, V, deadline)
             new_w, new_V = self._moved(Y, w, V)
-            values, vectors = self._looked_at(new_w, new_V, Y)
+            values, vectors = self._evaluated(new_w, new_V, Y)
             gap = self.best.value - self.target
             if values[-1] - self.target > _WORSE * max(gap, 0.0):
                 # It went too far: back to the best point, with shorter steps.
@@ -187,7 +187,7 @@ class Proximal:
             return 0.0
         return 1.0 - float(self.best.presence[self.matrix.core].sum())
 
-    def _looked_at(
+    def _evaluated(
         self, w: FloatArray, V: FloatArray, Y: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
         """Leading eigenpairs at a point, which is kept if it is the best so far."""

@@ -10,7 +10,9 @@ import base64
 import binascii
 import struct
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,63 @@ ONE = 2**14  # the share 1 as an integer
 #: Of the ratio of multipliers at a node of the search, either way.
 MOST_RATIO = 16.0
 MOST_BYTES = 2**30  # of a record; more is none of ours
+
+
+def rounded_shares(shares: FloatArray) -> NDArray[np.int16]:
+    """Shares as multiples of 2⁻¹⁴, symmetric with a zero diagonal."""
+    kept = np.rint(np.clip(shares, -1.0, 1.0) * ONE).astype(np.int16)
+    kept = np.triu(kept, 1)
+    return kept + kept.T
+
+
+def packed(parts: Iterable[bytes]) -> str:
+    """Return bytes as compressed text; `Unpacker` reads them again."""
+    return base64.b64encode(zlib.compress(b"".join(parts), 6)).decode("ascii")
+
+
+def packed_triangle(shares: NDArray[np.int16]) -> bytes:
+    """What is above the diagonal."""
+    return shares[np.triu_indices(len(shares), 1)].astype("<i2").tobytes()
+
+
+class Unpacker:
+    """Packed text, read from its beginning; ValueError where it is damaged."""
+
+    def __init__(self, text: str) -> None:
+        try:
+            content = base64.b64decode(text, validate=True)
+            self.content = zlib.decompressobj().decompress(content, MOST_BYTES)
+        except (binascii.Error, zlib.error) as error:
+            raise ValueError(
+                f"the text of an entry dual is damaged: {error}."
+            ) from None
+        self.at = 0
+
+    def _advanced(self, size: int) -> int:
+        """Where the next bytes begin; raise if there are not as many."""
+        begin = self.at
+        if size < 0 or begin + size > len(self.content):
+            raise ValueError("the text of an entry dual has the wrong length.")
+        self.at += size
+        return begin
+
+    def numbers(self, layout: struct.Struct) -> tuple[Any, ...]:
+        return layout.unpack_from(self.content, self._advanced(layout.size))
+
+    def array(self, kind: str, count: int) -> NDArray[Any]:
+        begin = self._advanced(np.dtype(kind).itemsize * count)
+        return np.frombuffer(self.content, kind, count, begin)
+
+    def shares(self, n: int) -> NDArray[np.int16]:
+        """A symmetric matrix of order n, from what is above its diagonal."""
+        upper = self.array("<i2", n * (n - 1) // 2)
+        shares = np.zeros((n, n), np.int16)
+        shares[np.triu_indices(n, 1)] = upper
+        return shares + shares.T
+
+    def end(self) -> None:
+        if self.at != len(self.content):
+            raise ValueError("the text of an entry dual has the wrong length.")
 
 
 @dataclass(frozen=True)
@@ -48,9 +107,7 @@ class EntryRecord:
         rounded = weights.astype(np.float32)
         low = rounded.astype(np.float64) < level
         rounded[low] = np.nextafter(rounded[low], np.float32(np.inf))
-        kept = np.rint(np.clip(shares, -1.0, 1.0) * ONE).astype(np.int16)
-        kept = np.triu(kept, 1)
-        return cls(rounded, unit, core.astype(np.intp), kept + kept.T)
+        return cls(rounded, unit, core.astype(np.intp), rounded_shares(shares))
 
     def weights_in(self, unit: float) -> FloatArray:
         """w as multiples of the square root of another power of four."""
@@ -62,42 +119,25 @@ class EntryRecord:
 
     def to_text(self) -> str:
         """Write it as text; `from_text` reads the same record."""
-        m = len(self.core)
-        header = _HEADER.pack(_MAGIC, len(self.weights), m, self.unit)
-        upper = self.shares[np.triu_indices(m, 1)]
-        parts = (
-            header,
-            self.weights.astype("<f4").tobytes(),
-            self.core.astype("<i8").tobytes(),
-            upper.astype("<i2").tobytes(),
-        )
-        return base64.b64encode(zlib.compress(b"".join(parts), 6)).decode("ascii")
+        header = _HEADER.pack(_MAGIC, len(self.weights), len(self.core), self.unit)
+        weights, core = self.weights.astype("<f4"), self.core.astype("<i8")
+        shares = packed_triangle(self.shares)
+        return packed([header, weights.tobytes(), core.tobytes(), shares])
 
     @classmethod
     def from_text(cls, text: str, n_features: int) -> EntryRecord:
         """Read a record for so many features; ValueError if it is not one."""
-        try:
-            packed = base64.b64decode(text, validate=True)
-            content = zlib.decompressobj().decompress(packed, MOST_BYTES)
-            magic, d, m, unit = _HEADER.unpack_from(content)
-        except (binascii.Error, zlib.error, struct.error) as error:
-            raise ValueError(
-                f"the record of an entry dual is damaged: {error}."
-            ) from None
+        reader = Unpacker(text)
+        magic, d, m, unit = reader.numbers(_HEADER)
         if magic != _MAGIC or d != n_features or not 0 <= m <= d:
             raise ValueError(
                 f"the record of an entry dual is for {d} features and a core of {m}, "
                 f"where there are {n_features}."
             )
-        pairs = m * (m - 1) // 2
-        if len(content) != _HEADER.size + 4 * d + 8 * m + 2 * pairs:
-            raise ValueError("the record of an entry dual has the wrong length.")
-        weights = np.frombuffer(content, "<f4", d, _HEADER.size)
-        core = np.frombuffer(content, "<i8", m, _HEADER.size + 4 * d).astype(np.intp)
-        upper = np.frombuffer(content, "<i2", pairs, _HEADER.size + 4 * d + 8 * m)
-        shares = np.zeros((m, m), np.int16)
-        shares[np.triu_indices(m, 1)] = upper
-        record = cls(weights.astype(np.float32), unit, core, shares + shares.T)
+        weights = reader.array("<f4", d).astype(np.float32)
+        core = reader.array("<i8", m).astype(np.intp)
+        record = cls(weights, unit, core, reader.shares(m))
+        reader.end()
         record.check()
         return record
 

@@ -36,20 +36,14 @@ def survivors(
     level: float,
     error: float,
 ) -> NDArray[np.intp]:
-    """Return the features that may be in a set of k above τ, ascending.
+    """Return the features that may be in a set of k ≥ 2 above τ, ascending.
 
     Parameters
     ----------
     pairs : Pairs
-        All with |A_ij| > ℓ, up to the error, in the units of all else.
-    diagonal : array of shape (d,)
-        A_ii.
-    k : int
-        At least 2.
+        All with |A_ij| > `level`, up to the error, in the units of all else.
     upper : float
         At least opt(k − 1), errors of entries included.
-    level : float
-        ℓ.
     error : float
         How far entries may be from A_ij.
 

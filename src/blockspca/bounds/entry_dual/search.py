@@ -1,7 +1,7 @@
 """Branch and bound on the features that the entry dual leaves, the weakest node first.
 
 At each node an ascent lowers the bound, then features are fixed out and in, as long as
-that gets on; what is left is split by the feature that is nearest to being half inside.
+that helps; what is left is split by the feature whose relaxed z is nearest to a half.
 A node is closed by one Cholesky factorization, or when only one set is left.
 
 The points that ascents come to are rounded and logged, and so is where a node is split
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ from .proximal import Proximal, is_worthwhile
 _STEPS = 40  # of an ascent between two rounds of fixing
 _ROUNDS = 12  # of ascent and fixing at a node
 _WORTHWHILE = 0.02  # of the free features, that a round has to fix for another
-_WHOLE = 400  # up to this order all eigenvalues are computed to find who is inside
+_WHOLE = 400  # up to this order all eigenvalues are computed to fix features in
 
 
 class LogMismatch(Exception):
@@ -42,16 +42,6 @@ class LogMismatch(Exception):
 
 
 _NO_PAIRS = Pairs(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """What the search came to, in units of the problem."""
-
-    value: float  #: no set exceeds it, errors of entries aside
-    nodes: int
-    better: NDArray[np.intp] | None  #: rows of a set above the target, if one was found
-    free: int  #: free features of the weakest node
 
 
 class EntrySearch:
@@ -65,6 +55,11 @@ class EntrySearch:
         No set above it is to be left.
     log : SearchLog, optional
         Of an earlier run, which is repeated as far as it goes.
+
+    Attributes
+    ----------
+    better : array of int or None
+        Rows of a set above τ, up to rounding, if one was found.
     """
 
     def __init__(
@@ -78,8 +73,9 @@ class EntrySearch:
         self.A, self.k, self.tau = A, k, tau
         self.repeats = log is not None
         self.log = SearchLog() if log is None else log
+        self.points, self.splits = iter(self.log.points), iter(self.log.splits)
         self.nodes = 0
-        self.settled = -np.inf  # the largest bound of what is closed
+        self.closed_bound = -np.inf  # the largest bound of what is closed
         self.better: NDArray[np.intp] | None = None
         self.presence: FloatArray | None = None  # at the last point
         self.density: FloatArray | None = None
@@ -89,18 +85,14 @@ class EntrySearch:
 
     @property
     def value(self) -> float:
-        """No set exceeds it."""
+        """No set exceeds it, errors of entries aside."""
         still_open = [node.bound for _, _, node in self.open]
-        return max([self.settled, *still_open])
+        return max([self.closed_bound, *still_open])
 
-    def result(self) -> SearchResult:
-        free = len(self.open[0][2].free) if self.open else 0
-        return SearchResult(self.value, self.nodes, self.better, free)
-
-    def run(self, deadline: Deadline, most_nodes: int) -> SearchResult:
+    def run(self, deadline: Deadline, most_nodes: int) -> float:
         """Work on nodes until all are closed, or time, nodes or the log run out.
 
-        Another call goes on where this one ends.
+        Returns the value. Another call resumes where this one ends.
         """
         while self.waiting or self.open:
             if deadline.passed() or self.nodes >= most_nodes:
@@ -118,13 +110,13 @@ class EntrySearch:
             node = self.waiting[0]
             worked = self._work(node, deadline)
             self.nodes += 1
-            # What is open covers all that is not settled, whenever this ends.
+            # What is open covers all that is not closed, whenever this ends.
             left = [item for item in self.open if item[2] is not node]
             if worked is not None:
                 left.append((-worked.bound, next(self.order), worked))
             heapq.heapify(left)
             self.open, self.waiting = left, self.waiting[1:]
-        return self.result()
+        return self.value
 
     # -- one node ------------------------------------------------------------------
 
@@ -138,13 +130,13 @@ class EntrySearch:
                 return node
             node, closed = found
             if closed:
-                self.settled = max(self.settled, self.tau)
+                self.closed_bound = max(self.closed_bound, self.tau)
                 return None
             after = self._fixed(node)
             if after is None:
                 return None
             gone = len(node.features) - len(after.features)
-            gained = int(after.inside.sum()) - int(node.inside.sum())
+            gained = int(after.fixed_in.sum()) - int(node.fixed_in.sum())
             few = gone + gained <= _WORTHWHILE * len(node.free)
             node = after
             if few:
@@ -152,15 +144,15 @@ class EntrySearch:
         return None if self._is_leaf(node) else node
 
     def _is_leaf(self, node: Node) -> bool:
-        """Settle a node with one set left, or none."""
+        """Close a node with one set left, or none."""
         q = node.places(self.k)
         if q < 0:
             return True
         if q > 0 and len(node.free) > q:
             return False
-        chosen = node.features if q else node.features[node.inside]
+        chosen = node.features if q else node.features[node.fixed_in]
         value = eigenvalue_ceiling(self.A[np.ix_(chosen, chosen)])
-        self.settled = max(self.settled, value)
+        self.closed_bound = max(self.closed_bound, value)
         if value > self.tau:
             self.better = chosen
         return True
@@ -208,14 +200,14 @@ class EntrySearch:
         return replace(node, bound=min(bound, node.bound)), False
 
     def _logged(self, node: Node) -> LoggedPoint | None:
-        """The point that an earlier run came to."""
-        point = self.log.next_point()
+        """The point of an earlier run."""
+        point = next(self.points, None)
         if point is not None and len(point.weights) != len(node.features):
             raise LogMismatch
         return point
 
     def _improved(self, node: Node, deadline: Deadline) -> LoggedPoint | None:
-        """The point that an ascent comes to, rounded."""
+        """The point that an ascent finds, rounded."""
         node = replace(node, ratio=best_ratio(node, self.k))
         n = len(node.features)
         A = self.A[np.ix_(node.features, node.features)]
@@ -244,9 +236,9 @@ class EntrySearch:
     def _fixed(self, node: Node) -> Node | None:
         """Fix features out and in; None if no set is left."""
         A = self.A[np.ix_(node.features, node.features)]
-        out = fixed_out(A, node, self.k, self.tau)
+        out, _, _ = fixed_out(A, node, self.k, self.tau)
         if out.any():
-            self.settled = max(self.settled, self.tau)
+            self.closed_bound = max(self.closed_bound, self.tau)
             node = _restricted(node, ~out)
         if len(node.features) <= _WHOLE:
             M, rounding = self._matrix(node)
@@ -254,21 +246,21 @@ class EntrySearch:
             likely = likely_in(M, level, node.free)
             found = fixed_in(M, level, likely[: max(1, node.places(self.k) + 1)])
             if found:
-                self.settled = max(self.settled, self.tau)
-                inside = node.inside.copy()
+                self.closed_bound = max(self.closed_bound, self.tau)
+                inside = node.fixed_in.copy()
                 inside[found] = True
-                node = replace(node, inside=inside)
+                node = replace(node, fixed_in=inside)
                 if node.places(self.k) < 0:
                     return None
         return node
 
     def _children(self, node: Node) -> list[Node]:
-        """Split by the feature that is nearest to being half inside."""
+        """Split by the feature whose relaxed z is nearest to a half."""
         if self.repeats:
-            i = self.log.next_split()
+            i = next(self.splits, None)
             if i is None:
                 return []
-            if not (0 <= i < len(node.inside)) or node.inside[i]:
+            if not (0 <= i < len(node.fixed_in)) or node.fixed_in[i]:
                 raise LogMismatch
         else:
             if node.presence is None or not len(node.free):
@@ -278,10 +270,10 @@ class EntrySearch:
             shares = node.places(self.k) * parts / max(float(parts.sum()), EPS)
             i = int(free[int(np.argmin(np.abs(np.minimum(shares, 1.0) - 0.5)))])
             self.log.splits.append(i)
-        inside = node.inside.copy()
+        inside = node.fixed_in.copy()
         inside[i] = True
         keep = np.arange(len(node.features)) != i
-        return [replace(node, inside=inside), _restricted(node, keep)]
+        return [replace(node, fixed_in=inside), _restricted(node, keep)]
 
 
 def _restricted(node: Node, keep: NDArray[np.bool_]) -> Node:
@@ -289,7 +281,7 @@ def _restricted(node: Node, keep: NDArray[np.bool_]) -> Node:
     return replace(
         node,
         features=node.features[keep],
-        inside=node.inside[keep],
+        fixed_in=node.fixed_in[keep],
         weights=node.weights[keep],
         shares=node.shares[np.ix_(keep, keep)],
         presence=None if node.presence is None else node.presence[keep],

@@ -54,46 +54,22 @@ class Component:
         return np.sort(np.argsort(-score, kind="stable")[:size])
 
 
-@dataclass(frozen=True)
-class _Near:
-    """A between features of the core, with signs such that x ≥ 0, and who is in S."""
-
-    A: FloatArray  # with a zero diagonal
-    inside: NDArray[np.bool_]
-    image: FloatArray
-    loadings: FloatArray  # of S
-
-
-def begun(
+def starting_point(
     component: Component, k: int, diagonal: FloatArray, A: FloatArray, least: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return weights of all features, and shares of the core.
+    """Return weights of all features, none below `least`, and shares of the core.
 
-    Parameters
-    ----------
-    k : int
-        At least 2.
-    diagonal : array of shape (d,)
-        A_ii, in units.
-    A : array of shape (m, m)
-        Between the features of the core, `component.nearest(m)`.
-    least : float
-        No weight is below.
+    A is that between the features of the core, `component.nearest(m)`, and `diagonal`
+    has A_ii of all features, in units. k is at least 2.
     """
     core = component.nearest(len(A))
     signs = np.where(component.image[core] < 0, -1.0, 1.0)
-    inside = np.isin(core, component.support)
-    near = _Near(
-        A * signs * signs[:, None],
-        inside,
-        np.abs(component.image[core]),
-        np.abs(component.loadings),
-    )
-    np.fill_diagonal(near.A, 0.0)
+    A = A * signs * signs[:, None]  # so that x ≥ 0
+    np.fill_diagonal(A, 0.0)
     best, value = None, np.inf
     for weights, equal in _tried(component, k, diagonal, least):
-        U = _moved(near, weights[core], equal)
-        M = near.A - U
+        U = _moved(A, component, core, weights[core], equal)
+        M = A - U
         M[np.diag_indices(len(core))] = diagonal[core] + (k - 1) * weights[core] ** 2
         here = _largest(M)
         if here < value or best is None:
@@ -127,17 +103,23 @@ def _tried(
     return found
 
 
-def _moved(near: _Near, w: FloatArray, equal: bool) -> FloatArray:
-    """U between the features of the core."""
+def _moved(
+    A: FloatArray,
+    component: Component,
+    core: NDArray[np.intp],
+    w: FloatArray,
+    equal: bool,
+) -> FloatArray:
+    """U between the features of the core, for A with signs such that x ≥ 0."""
     product = w[:, None] * w
-    U = np.clip(near.A, -product, product)
+    U = np.clip(A, -product, product)
     if not equal:
-        i, j = np.flatnonzero(near.inside), np.flatnonzero(~near.inside)
+        inside = np.isin(core, component.support)
+        i, j = np.flatnonzero(inside), np.flatnonzero(~inside)
         U[np.ix_(i, i)] = product[np.ix_(i, i)]
-        crossing = np.ix_(j, i)
-        rows = _projected(
-            near.A[crossing], product[crossing], near.loadings, near.image[j]
-        )
+        crossing, x = np.ix_(j, i), np.abs(component.loadings)
+        wanted = np.abs(component.image[core])[j]
+        rows = _projected(A[crossing], product[crossing], x, wanted)
         U[crossing] = rows
         U[np.ix_(i, j)] = rows.T
     np.fill_diagonal(U, 0.0)
