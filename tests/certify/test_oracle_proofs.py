@@ -91,6 +91,17 @@ def test_one_k_is_written_and_checked(data_dir: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.data
+def test_a_bound_that_magnifies_errors_is_checked_in_floats(
+    data_dir: Path, tmp_path: Path
+) -> None:
+    """k = 20 of madelon: an error of A counts 2,500 times in one suffix bound."""
+    file = data_dir / "madelon.npz"
+    proof = bs.solve(load(file), 20, proof=True).write_proof(tmp_path / "one.proof")
+    verdict = check_proof(proof, file, floats=True)
+    assert is_optimal(verdict.sections[0].claims[0])
+
+
+@pytest.mark.data
 def test_a_tree_that_is_long_in_one_order_is_written_in_another(
     data_dir: Path, tmp_path: Path
 ) -> None:

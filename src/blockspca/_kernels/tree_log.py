@@ -4,6 +4,12 @@ Each node is what `docs/proof-format.md` calls it: features are dropped (D), the
 closed by its pairs (L), by a Cholesky factor (P), or by suffix bounds (S) with a child
 for each first feature whose bound is above τ. Tests are made at τ' < τ, which leaves
 room for those who check them; the matrices of the nodes are those of τ.
+
+**Errors of A.** With W = (τI − A_PP)⁻¹ A_PF, the weights of the chosen features P, an
+error E of A changes B by [I W'] E [I W']' to first order. If ‖E‖ ≤ δ, then |B_ij|
+changes by at most δ g_i g_j, where g_i² = 1 + ‖W_i‖², and λmax(B) by no more than it
+does when δ (I + W'W) is added. Tests are made with these added, as near the optimum g²
+may be in the thousands: room in B alone would be none in A.
 """
 
 from typing import Any, NamedTuple
@@ -75,16 +81,70 @@ def _leaf_holds(block, m, below, level, labels, group, rooms):
 
 
 @njit(**INNER)
+def _widen(B, start, n, chosen, error, gains, begin):
+    """Write |B_ij| + δ g_i g_j of a level from B[begin] on; B_ii has no | |."""
+    weights = start + n * n
+    for a in range(n):
+        total = 1.0
+        for c in range(chosen):
+            value = B[weights + c * n + a]
+            total += value * value
+        gains[a] = np.sqrt(total)
+    for a in range(n):
+        row = start + a * n
+        target = begin + a * n
+        for b in range(n):
+            B[target + b] = abs(B[row + b]) + error * gains[a] * gains[b]
+        B[target + a] = B[row + a] + error * gains[a] * gains[a]
+
+
+@njit(**INNER)
+def _add_gram(B, start, n, chosen, error, order, count, begin):
+    """Write B + δ (I + W'W), of some features of a level, from B[begin] on."""
+    weights = start + n * n
+    for a in range(count):
+        i = order[a]
+        for b in range(a + 1):
+            j = order[b]
+            total = 0.0
+            for c in range(chosen):
+                total += B[weights + c * n + i] * B[weights + c * n + j]
+            B[begin + i * n + j] = B[start + i * n + j] + error * total
+            B[begin + j * n + i] = B[begin + i * n + j]
+        B[begin + i * n + i] += error
+
+
+@njit(**INNER)
+def _continue_weights(block, p, tau, chosen, kept, fresh, begin):
+    """Write the weights of a child, to be kept after its matrix, from B[begin] on."""
+    B, start, n = block
+    pivot_row = start + p * n
+    weights = start + n * n
+    remaining = tau - B[pivot_row + p]
+    for a in range(kept):
+        own = B[pivot_row + fresh[a]] / remaining
+        for c in range(chosen):
+            row = weights + c * n
+            B[begin + c * kept + a] = B[row + fresh[a]] + own * B[row + p]
+        B[begin + chosen * kept + a] = own
+
+
+@njit(**INNER)
 def _open_node(
-    B, k, below, upper, chain, level, tree, scratch, log, written, group, rooms
-):
+    B, k, below, error, first, upper, chain, level, tree, scratch, log, written, group,
+    rooms,
+):  # fmt: skip
     """Write one node; return the length of the log, −1 if the node is not closed.
 
-    levels[OPEN, level] says how many children it has, opens[level] which.
+    levels[OPEN, level] says how many children it has, opens[level] which; `first` is
+    how many features were chosen before the tree begins.
     """
     levels, labels, orders, opens, bounds = tree
     n, start, m = levels[SIZE, level], levels[START, level], k - level
-    block = Block(B, start, n)
+    chosen = first + level
+    begin = start + n * (n + chosen)
+    _widen(B, start, n, chosen, error, scratch.squares, begin)
+    block = Block(B, begin, n)
     levels[OPEN, level] = 0
     levels[CURSOR, level] = 0
     if n < m or m <= 2:
@@ -94,7 +154,7 @@ def _open_node(
         return written + 1
     for a in range(n):
         orders[level, a] = a
-        if not B[start + a * n + a] <= below:
+        if not B[begin + a * n + a] <= below:
             return -1
     left = _peel(block, m, below, chain, level, orders, bounds, scratch)
     levels[LEFT, level] = left
@@ -104,10 +164,13 @@ def _open_node(
     if left < m:
         log[written] = LEAF
         return written + 1
-    begin = start + n * n
-    if left <= 2 * m and _all_below(block, left, below, level, orders, begin):
-        log[written] = POSITIVE
-        return written + 1
+    if left <= 2 * m:
+        gram = begin + n * n
+        _add_gram(B, start, n, chosen, error, orders[level], left, gram)
+        raised = Block(B, gram, n)
+        if _all_below(raised, left, below, level, orders, gram + n * n):
+            log[written] = POSITIVE
+            return written + 1
     _suffix_bounds(block, m, left, below, upper, level, orders, bounds, scratch)
     count = 0
     for t in range(left - m + 1):
@@ -123,21 +186,23 @@ def _open_node(
 
 @njit(
     (
-        MATRIX, types.int64, types.float64, types.float64, VECTOR, FLOATS, LABELS,
-        LABELS, LABELS, LABELS, TABLES, TABLE, INTS, INTS, types.int64, INTS,
-        INDICES, LABELS,
+        MATRIX, MATRIX, types.int64, types.float64, types.float64, types.float64,
+        VECTOR, FLOATS, LABELS, LABELS, LABELS, LABELS, TABLES, TABLE, INTS, INTS,
+        types.int64, INTS, INDICES, LABELS,
     ),
     **ENTRY,
 )  # fmt: skip
 def write_tree(
-    A, k, tau, below, upper, B, levels, labels, orders, opens, bounds, work, fresh, log,
-    most, state, group, rooms,
+    A, weights, k, tau, below, error, upper, B, levels, labels, orders, opens, bounds,
+    work, fresh, log, most, state, group, rooms,
 ):  # fmt: skip
     """Write a proof that no k-set S has λmax(A_SS) > τ, k ≥ 2, in preorder.
 
     Parameters
     ----------
     A : (n, n), its features in the order of all nodes; tau; below : τ' < τ.
+    weights : (p, n) W of p features that are chosen before, whose B is A.
+    error : δ, of A.
     upper : (k + 1,) upper[q] ≥ opt(q) for q < k; +inf where nothing is known.
     B : flat memory of the levels' matrices, one after the other.
     levels : (5, k + 1) where the matrix of a level begins, its size, how many of its
@@ -155,16 +220,20 @@ def write_tree(
     tree = Tree(levels, labels, orders, opens, bounds)
     scratch = Scratch(work[0], work[1], work[2], fresh)
     n = A.shape[0]
+    first = weights.shape[0]
     written = 0
     nodes = 0
     chain = upper[k - 1] if upper[k - 1] <= below else np.inf
-    if B.shape[0] < 2 * n * n:
-        state[MEMORY] = 2 * n * n
+    if B.shape[0] < n * (4 * n + first):
+        state[MEMORY] = n * (4 * n + first)
         return NEEDS_MEMORY
     for i in range(n):
         labels[0, i] = i
         for j in range(n):
             B[i * n + j] = A[i, j]
+    for c in range(first):
+        for j in range(n):
+            B[n * n + c * n + j] = weights[c, j]
     levels[START, 0] = 0
     levels[SIZE, 0] = n
     level = 0
@@ -179,8 +248,8 @@ def write_tree(
             if written + levels[SIZE, level] + 4 > log.shape[0]:
                 return LOG_FULL
             written = _open_node(
-                B, k, below, upper, chain, level, tree, scratch, log, written, group,
-                rooms,
+                B, k, below, error, first, upper, chain, level, tree, scratch, log,
+                written, group, rooms,
             )  # fmt: skip
             if written < 0:
                 return NOT_CLOSED
@@ -204,11 +273,15 @@ def write_tree(
                 fresh[kept] = i
                 labels[level + 1, kept] = labels[level, i]
                 kept += 1
-        begin = start + n * n
-        if begin + 2 * kept * kept > B.shape[0]:  # and room for a Cholesky factor
-            state[MEMORY] = begin + 2 * kept * kept
+        chosen = first + level
+        begin = start + n * (n + chosen)
+        needed = begin + kept * (4 * kept + chosen + 1)  # B, two of it, and a factor
+        if needed > B.shape[0]:
+            state[MEMORY] = needed
             return NEEDS_MEMORY
-        _eliminate(Block(B, start, n), orders[level, t], tau, kept, fresh, begin)
+        block, p = Block(B, start, n), orders[level, t]
+        _eliminate(block, p, tau, kept, fresh, begin)
+        _continue_weights(block, p, tau, chosen, kept, fresh, begin + kept * kept)
         level += 1
         levels[START, level] = begin
         levels[SIZE, level] = kept

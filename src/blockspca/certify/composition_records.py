@@ -159,8 +159,9 @@ class CompositionWriter:
         most = min(budget.nodes_left, self.limits.most_nodes)
         memory = budget.max_entries
         text, nodes = tree_text(
-            B[np.ix_(order, order)], m, tau, chain, most, memory, places
-        )
+            B[np.ix_(order, order)], m, tau, chain, most, memory, places,
+            weights=self._weights(chosen, features[order], tau),
+        )  # fmt: skip
         budget.nodes += nodes
         self.nodes += nodes
         return self._case_record(features[order], B, text)
@@ -185,6 +186,14 @@ class CompositionWriter:
                 return None
             B = B[1:, 1:] + np.outer(B[0, 1:], B[0, 1:]) / pivot
         return np.ascontiguousarray(B)
+
+    def _weights(
+        self, chosen: NDArray[np.intp], features: NDArray[np.intp], tau: float
+    ) -> FloatArray:
+        """(τI − A_PP)⁻¹ A_PF of the features chosen, P."""
+        p = len(chosen)
+        A = self.table.block(np.concatenate([chosen, features]))
+        return np.asarray(np.linalg.solve(tau * np.eye(p) - A[:p, :p], A[:p, p:]))
 
     def _survivors(
         self,

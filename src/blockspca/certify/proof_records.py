@@ -379,28 +379,26 @@ class Recording:
         matrix = self.cov.submatrix(survivors) / self.unit
         by_bound = root_order(matrix, k, tau, previous)
         by_variance = np.argsort(-np.diagonal(matrix), kind="stable")
-        for order, most in (
+        orders = (
             (by_bound, _SHORT_TREE),
             (by_variance, _SHORT_TREE),
             (by_bound, self.most_nodes),
             (by_variance, self.most_nodes),
-        ):
-            most = min(self.budget.nodes_left, most)
-            text, nodes = tree_text(
-                matrix[np.ix_(order, order)],
-                k,
-                tau,
-                self.upper[: k + 1],
-                most,
-                entries,
-                *self.subject.limits_of(survivors[order]),
-            )
-            self.budget.nodes += nodes
-            if text is not None:
-                self.nodes += nodes
-                return tau, self._tree_record(survivors[order], text)
-            if nodes <= most:
-                break  # a set is above τ', or memory is short: in any order
+        )
+        # Where sets are so near τ that floats cannot tell, exact numbers still can.
+        for error in (ROOM, 0.0):
+            for order, most in orders:
+                most = min(self.budget.nodes_left, most)
+                text, nodes = tree_text(
+                    matrix[np.ix_(order, order)], k, tau, self.upper[: k + 1], most,
+                    entries, *self.subject.limits_of(survivors[order]), error=error,
+                )  # fmt: skip
+                self.budget.nodes += nodes
+                if text is not None:
+                    self.nodes += nodes
+                    return tau, self._tree_record(survivors[order], text)
+                if nodes <= most:
+                    break  # a set is above τ', or memory is short: in any order
         return _NOTHING
 
     def _tree_below(self, k: int, target: float) -> Found:

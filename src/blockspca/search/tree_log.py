@@ -5,8 +5,9 @@ and remembers nothing. To be written down it is run once more, at the same τ, w
 order of the features throughout, so that a node needs no list of them: the order by
 the 2×2 bound at the root gives as small a tree (measured in `docs/design-notes.md`).
 
-Every inequality is required with room, at τ' = τ − 2⁻³⁶ |τ| in the place of τ. What
-floating point adds, some k² eps |τ|, is less than a hundredth of that for k up to 100.
+Every inequality is required with room, at τ' = τ − 2⁻³⁶ |τ| in the place of τ, and for
+all matrices within 2⁻³⁶ |τ| of A: who computes in floats has such a matrix. What that
+does to a node grows with the weights of the features chosen (`_kernels/tree_log.py`).
 Room makes a checker's work easier; whether the text is a proof is the checker's word.
 """
 
@@ -58,10 +59,13 @@ def tree_text(
     max_nodes: int,
     max_entries: int,
     *groups: GroupLimits,
+    error: float = ROOM,
+    weights: FloatArray | None = None,
 ) -> tuple[str | None, int]:
     """Return the text of a tree for no k-set above τ, and how many nodes it has.
 
-    None if a set is above τ', or if the nodes or the memory do not suffice.
+    None if a set is above τ', or may be for a matrix nearby, or if the nodes or the
+    memory do not suffice.
 
     Parameters
     ----------
@@ -75,6 +79,10 @@ def tree_text(
         Most float64 entries of all matrices of nodes together.
     *groups : GroupLimits
         Of the features of `matrix`: only sets that keep all of them count.
+    error : float
+        How near those matrices are, of |τ|.
+    weights : (p, n) array, optional
+        If `matrix` is the Schur complement of p features: (τI − A_PP)⁻¹ A_PF.
     """
     from .._kernels import tree_log as kernel
 
@@ -90,16 +98,17 @@ def tree_text(
     state = np.zeros(3, dtype=np.int64)
     group = np.full((len(groups), n), -1)
     rooms = np.zeros((k + 1, sum(len(one.room) for one in groups)), dtype=np.int64)
-    first = 0
+    first, before = 0, np.zeros((0, n)) if weights is None else weights
     for labels_of, limits in zip(group, groups, strict=True):
         own, end = limits.label >= 0, first + len(limits.room)
         labels_of[own] = limits.label[own] + first
         rooms[0, first:end], first = limits.room, end
     while True:
         code = kernel.write_tree(
-            np.ascontiguousarray(matrix), k, tau, below(tau), upper, memory, levels,
-            labels, orders, opens, bounds, work, np.zeros(n, dtype=np.int64), log,
-            max_nodes, state, group, rooms,
+            np.ascontiguousarray(matrix), np.ascontiguousarray(before), k, tau,
+            below(tau), error * abs(tau), upper, memory, levels, labels, orders, opens,
+            bounds, work, np.zeros(n, dtype=np.int64), log, max_nodes, state, group,
+            rooms,
         )  # fmt: skip
         if code == kernel.NEEDS_MEMORY and state[kernel.MEMORY] <= max_entries:
             memory = np.empty(min(2 * int(state[kernel.MEMORY]), max_entries))
