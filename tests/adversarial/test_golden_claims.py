@@ -155,11 +155,12 @@ def searched() -> Numbers:
         def claim(k: int, value: float, survivors: tuple[int, ...], used: float) -> Any:
             return StepClaim(k, value, BoundName.SCREENING, value, used, survivors)
 
-        found[f"{name} 1"] = least(
-            lambda value: accepts(
-                lambda: checks(cov, 1).check(claim(1, value, everything, 0.0))  # noqa: B023
-            )
-        )
+        def confirmed(value: float) -> bool:
+            made = checks(cov, 1)  # noqa: B023
+            said = accepts(lambda: made.check(claim(1, value, everything, 0.0)))  # noqa: B023
+            return said and not made.unchecked
+
+        found[f"{name} 1"] = least(confirmed)
         for k in (2, 3):
             used = float(checks(cov, k).upper[k - 1])
             for share in (1 - 1e-8, 1 - 5e-10, 1.0, 1.001):

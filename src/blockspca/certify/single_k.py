@@ -38,9 +38,16 @@ class _Candidate:
     source: str
 
 
-def _candidate(cov: Covariance, support: NDArray[np.intp], source: str) -> _Candidate:
+def _candidate(
+    cov: Covariance,
+    support: NDArray[np.intp],
+    source: str,
+    loadings: FloatArray | None = None,
+) -> _Candidate:
+    """A support with its objective; the loadings are the best ones, if not given."""
     within = cov.submatrix(support)
-    loadings = leading_eigenvector(within)
+    if loadings is None:
+        loadings = leading_eigenvector(within)
     return _Candidate(support, loadings, rayleigh(within, loadings), source)
 
 
@@ -102,7 +109,8 @@ def _first_candidate(
         limits=replace(limits, time=share, nodes=None),
         n_starts=settings.starts_of(cov.n_varying),
     )
-    best = _candidate(cov, np.flatnonzero(found.x), "power steps")
+    support = found.support
+    best = _candidate(cov, support, "power steps", found.x[support])
     if given is not None and 0 < len(given) <= k:
         best = _better(best, _candidate(cov, np.sort(np.asarray(given)), "given"))
     return best, found.status is Status.INTERRUPTED

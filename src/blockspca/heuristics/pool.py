@@ -125,11 +125,16 @@ def _eigen(within: FloatArray) -> tuple[FloatArray, FloatArray]:
 Resolvent = Callable[[float], FloatArray]
 
 
-def _spectrum(within: FloatArray) -> tuple[float, FloatArray, Resolvent]:
-    """λ, its eigenvector and τ ↦ (τI − A_SS)^{-1} for A_SS."""
+def _spectrum(
+    within: FloatArray, pair: tuple[float, FloatArray] | None = None
+) -> tuple[float, FloatArray, Resolvent]:
+    """λ, its eigenvector and τ ↦ (τI − A_SS)^{-1} for A_SS; `pair` is λ and x."""
     if len(within) > SMALL:  # all eigenvalues would cost more than the inverse
-        x = leading_eigenvector(within)
-        value, identity = rayleigh(within, x), np.eye(len(x))
+        if pair is None:
+            x = leading_eigenvector(within)
+            pair = rayleigh(within, x), x
+        value, x = pair
+        identity = np.eye(len(x))
         return value, x, lambda tau: np.linalg.inv(tau * identity - within)
     values, vectors = _eigen(within)
     return (
@@ -207,6 +212,7 @@ def swaps(
     matrix: FloatArray,
     support: NDArray[np.int64],
     groups: GroupLimits | None = None,
+    pair: tuple[float, FloatArray] | None = None,
 ) -> Iterator[Swapped]:
     """Yield S, λ(S) and its eigenvector: as given, then after each swap that raises λ.
 
@@ -215,10 +221,10 @@ def swaps(
         λ(S \\ {i} ∪ {j}) > τ   ⇔   A_jj + q_j − V_ij² / M_ii > τ,
 
     by the Schur complement and the deletion formula for M.  O(k² n) a round.  With
-    groups, their limits are kept.
+    groups, their limits are kept.  `pair` is λ(S) and x, if known.
     """
     diagonal = matrix.diagonal()
-    value, x, resolvent = _spectrum(_submatrix(matrix, support))
+    value, x, resolvent = _spectrum(_submatrix(matrix, support), pair)
     spread = max(abs(value), float(np.abs(diagonal[support]).max())) or 1.0
     while True:
         yield support, value, x
@@ -258,9 +264,10 @@ def swapped(
     max_swaps: int = 1000,
     stop: Callable[[], bool] = lambda: False,
     groups: GroupLimits | None = None,
+    pair: tuple[float, FloatArray] | None = None,
 ) -> Swapped:
     """The last of `swaps`; `stop` is asked before each round, True ends them."""
-    found = swaps(matrix, support, groups)
+    found = swaps(matrix, support, groups, pair)
     last = next(found)
     for _ in range(max_swaps):
         if stop():

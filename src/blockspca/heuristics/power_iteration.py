@@ -115,7 +115,7 @@ def power_iteration(
             active, x = active[rising], x[:, rising]
             kept = [kept[j] for j in np.flatnonzero(rising)]
         if merge and len(active) > 1:
-            first = _first_of_alike(x, value)
+            first = _first_of_alike(kept, value)
             stays[active] = False
             active, x, value = active[first], x[:, first], value[first]
             stays[active] = True
@@ -128,13 +128,14 @@ def power_iteration(
     return settled[:, stays]
 
 
-def _first_of_alike(x: FloatArray, value: FloatArray) -> NDArray[np.intp]:
+def _first_of_alike(
+    kept: list[NDArray[np.intp]], value: FloatArray
+) -> NDArray[np.intp]:
     """The first of the columns that have the same support and nearly one objective."""
-    supports = np.packbits(x != 0, axis=0)
     known: dict[bytes, list[int]] = {}
     first = []
-    for j, column in enumerate(supports.T):
-        others = known.setdefault(column.tobytes(), [])
+    for j, support in enumerate(kept):
+        others = known.setdefault(np.sort(support).tobytes(), [])
         if all(abs(value[j] - value[i]) > ALIKE * abs(value[i]) for i in others):
             others.append(j)
             first.append(j)

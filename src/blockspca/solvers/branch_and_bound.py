@@ -122,8 +122,8 @@ class BranchAndBound(CovarianceSolver):
         if k == 1:  # in units a variance beside large covariances may lose its digits
             run.adopt(_largest(np.diagonal(A), 0.0))
             return
-        entries = A.ravel()
-        unit = unit_of(max(entries[entries.argmax()], -entries[entries.argmin()]))
+        # Not by `argmax`, which copies a read-only array, such as that of a Covariance.
+        unit = unit_of(max(float(A.max()), -float(A.min())))
         if unit == 1.0:
             run.adopt(self._search(A, k, run))
         else:

@@ -63,3 +63,10 @@ def test_the_least_weight_follows_the_gap_and_stays_where_less_led_too_far() -> 
         weight = control.lower_weight(weight, gap=1e-6)
     assert weight == pytest.approx(1e-4)
     assert control.lower_weight(1e-6, gap=np.inf) == pytest.approx(1e-4)
+
+
+def test_the_least_weight_goes_on_sinking_where_the_step_was_too_long() -> None:
+    control = StepSize()
+    control.length(10.0, bound=None)
+    control.on_failure(None)
+    assert control.lower_weight(0.03, gap=0.01) == pytest.approx(0.85 * 0.03)

@@ -178,7 +178,9 @@ class Ascent:
         elif self._is_worse(value):
             self._go_back(self.best)
             node.min_weight = self.best.min_weight
-            self._step_size.on_failure(node.min_weight)
+            # With the same weight as the best it was only the step that was too long.
+            was_lowered = before[1] < node.min_weight
+            self._step_size.on_failure(node.min_weight if was_lowered else None)
         deadline.step_took(time.perf_counter() - started)
         return not deadline.passed()
 

@@ -36,11 +36,12 @@ class StepSize:
         """Take longer steps after one that lowered the bound."""
         self._scale = min(self.settings.max_growth, self.settings.growth * self._scale)
 
-    def on_failure(self, min_weight: float) -> None:
-        """Take smaller steps from where the bound was best, with that least weight."""
+    def on_failure(self, min_weight: float | None) -> None:
+        """Take smaller steps; a least weight that is given is held from now on."""
         self._scale /= 2
         self._boldness *= self.settings.calmer
-        self._least_weight = min_weight
+        if min_weight is not None:
+            self._least_weight = min_weight
 
     def forget_value(self) -> None:
         """Compare the next density with none before it."""
