@@ -390,12 +390,6 @@ class UncentredSource(Source):
         """Return (X − 1μ')'(X x − shift), x a vector or the columns of a matrix."""
 
 
-def arrays_of(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pointers, indices and values of a CSR or CSC matrix, as kernels take them."""
-    indices = X.indices.astype(np.int32, copy=False)
-    return X.indptr.astype(np.int64), indices, np.ascontiguousarray(X.data)
-
-
 def image_of_rows(
     x: FloatArray, shift: Any, mean: FloatArray, X: Any, start: int = 0
 ) -> FloatArray:
