@@ -338,7 +338,7 @@ class MomentSource(MatrixSource):
         A: FloatArray,
         error: float,
         *,
-        psd: bool = True,
+        psd: bool,
         computed_from: Source | None = None,
     ) -> None:
         super().__init__(A)
