@@ -18,13 +18,13 @@ import blockspca.covariance.kinds as kinds_module
 import blockspca.covariance.sources as sources_module
 from blockspca import Covariance
 from blockspca._kernels import sparse_gram
+from blockspca.covariance.formed import arrays_of
 from blockspca.covariance.rounding import (
     BLOCK,
     EPS,
     additions_by_levels,
     column_sums,
 )
-from blockspca.covariance.sources import arrays_of
 from blockspca.limits import Deadline
 from exact_covariance import exact_covariance, hard_columns, worst_error
 

@@ -132,8 +132,7 @@ class BoundChecks(SearchedClaims):
             # Certificates of version 1 leave it out for k = 1.
             bound += k * self.error
             return self._computed(claim, bound, "by the largest variances")
-        self._at_least(claim, bound)
-        return f"at most {claim.upper_bound:.12g}, by the largest variances"
+        return self._at_least(claim, bound, "by the largest variances")
 
     def _row_sums(self, claim: StepClaim) -> str:
         """Gershgorin: λ(S) ≤ A_ii + Σ of the k − 1 largest |A_ij|, for some i."""
@@ -142,10 +141,10 @@ class BoundChecks(SearchedClaims):
         rounding = (claim.k + 1) * EPS * (np.abs(self.diagonal) + tops.sum(axis=1))
         extra = claim.k * self.error
         close = np.flatnonzero(~(sums + 2 * rounding + extra <= claim.upper_bound))
-        if len(close):
-            largest = max(sum_above([self.diagonal[i], *tops[i]]) for i in close)
-            self._at_least(claim, largest + extra)
-        return f"at most {claim.upper_bound:.12g}, by row sums"
+        largest = max(
+            (sum_above([self.diagonal[i], *tops[i]]) for i in close), default=-np.inf
+        )
+        return self._at_least(claim, largest + extra, "by row sums")
 
     def _nested(self, claim: StepClaim) -> str:
         """λ(S) ≤ λmax [[A_ii, r], [r, opt(k − 1)]], r the norm of k − 1 entries."""
@@ -156,8 +155,8 @@ class BoundChecks(SearchedClaims):
             self._top_norms(claim.k - 1),
             previous / self.unit,
         )
-        self._at_least(claim, float(bounds.max()) * self.unit)
-        return f"at most {claim.upper_bound:.12g}, by k = {claim.k - 1} and row norms"
+        bound = float(bounds.max()) * self.unit
+        return self._at_least(claim, bound, f"by k = {claim.k - 1} and row norms")
 
     def _smaller_k(self, claim: StepClaim) -> str:
         """λ(S) ≤ a + r (opt(m) − a), r = (k − 1)/(m − 1); if A is PSD, (k/m) opt(m)."""

@@ -82,18 +82,20 @@ class SearchedClaims:
         """
         return 4 * k * self.error
 
-    def _at_least(self, claim: StepClaim, bound: float) -> None:
+    def _at_least(self, claim: StepClaim, bound: float, by: str) -> str:
+        """Return in words that the claim is at least a bound; raise if it is not."""
         if claim.upper_bound < bound <= claim.upper_bound + self._doubt(claim.k):
             self.unchecked.append(
                 f"k = {claim.k}: {claim.bound_name}: {bound:.17g} here, which is above "
                 f"the claimed {claim.upper_bound:.17g} by rounding of the data"
             )
-            return
+            return f"{claim.bound_name}: agrees up to rounding of the data only"
         require(
             claim.upper_bound >= bound,
             f"k = {claim.k}: {claim.bound_name} gives {bound:.17g}, above the claimed "
             f"{claim.upper_bound:.17g}",
         )
+        return f"at most {claim.upper_bound:.12g}, {by}"
 
     def _top_norms(self, q: int) -> FloatArray:
         squares = squared(self.tops[:, :q] / self.unit)
@@ -114,8 +116,7 @@ class SearchedClaims:
         )
         if k == 1:
             largest = float(self.diagonal.max()) + self.error
-            self._at_least(claim, largest)
-            return f"at most {bound:.12g}, the largest variance"
+            return self._at_least(claim, largest, "the largest variance")
         previous = float(self.upper[k - 1])
         used = claim.upper_previous
         require(

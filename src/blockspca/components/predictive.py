@@ -126,9 +126,12 @@ def dominating(
         vectors, starts = _begun(search, search.lasso_sets(), given)
         enclosed = _enclosed(search, vectors, starts, given)
     except OutOfTime:
-        raise NotAffordable("the time was up") from None
+        raise NotAffordable("the time was up; pass a longer limit") from None
     if not enclosed:
-        raise NotAffordable("the features of a set are too many for the memory")
+        raise NotAffordable(
+            "the features of a set are too many for the memory; pass a larger "
+            "limits.memory"
+        )
     named = search.measure(starts[0])
     above = (named.adjusted, named.predicted)
     goal = Goal(USUAL, above=above, ceiling=search.ceiling())

@@ -1,8 +1,8 @@
-"""Several components as text and as a table of a notebook."""
+"""Several components as text, as rows, and as a table of a notebook."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -55,6 +55,27 @@ def as_html(found: Components) -> str:
     if found.in_turn is not None:
         caption += f". {in_place_of(found)}"
     return table(headings, rows, caption)
+
+
+def as_rows(found: Components) -> list[dict[str, Any]]:
+    """Return one dict for each component, for tables and files."""
+    return [
+        {
+            "component": index + 1,
+            "k": result.k,
+            "explained_variance": float(found.explained_variance[index]),
+            "adjusted_explained_variance": float(
+                found.adjusted_explained_variance[index]
+            ),
+            "ratio": float(found.explained_variance_ratio[index]),
+            "objective": result.objective,
+            "upper_bound": result.upper_bound,
+            "gap": result.gap,
+            "status": result.status.value,
+            "loadings": result.loadings,
+        }
+        for index, result in enumerate(found.results)
+    ]
 
 
 def as_text(found: Components) -> str:

@@ -39,7 +39,7 @@ from .requests import (
 )
 from .scheme_names import as_scheme
 from .schemes import Scheme, in_turn_only, scheme_name
-from .shown import as_html, as_repr, as_text
+from .shown import as_html, as_repr, as_rows, as_text
 from .solving import HALF, Call, chosen_together, in_turn
 from .sweeping import swept_again
 from .sweeps import others
@@ -254,23 +254,7 @@ class Components(MayHaveProof):
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one dict for each component, for tables and files."""
-        return [
-            {
-                "component": index + 1,
-                "k": result.k,
-                "explained_variance": float(self.explained_variance[index]),
-                "adjusted_explained_variance": float(
-                    self.adjusted_explained_variance[index]
-                ),
-                "ratio": float(self.explained_variance_ratio[index]),
-                "objective": result.objective,
-                "upper_bound": result.upper_bound,
-                "gap": result.gap,
-                "status": result.status.value,
-                "loadings": result.loadings,
-            }
-            for index, result in enumerate(self.results)
-        ]
+        return as_rows(self)
 
     def to_frame(self, names: Sequence[Any] | None = None) -> Any:
         """Return the loadings as a pandas DataFrame, features × components.

@@ -79,10 +79,10 @@ def unless_dominated(
 def _not_looked_for(reason: str, compiled: bool) -> str:
     """Say that there was no look, why, and what the components are then."""
     if compiled:
-        reason += ", as kernels were compiled first, which happens once on a machine"
+        reason += " (kernels were compiled first, which happens once on a machine)"
     return (
         f"No set that predicts more was looked for: {reason}. These are the components "
-        "found one after the other; pass a longer limit."
+        "found one after the other."
     )
 
 

@@ -32,7 +32,6 @@ from .sources import (
     MomentSource,
     Source,
     SparseDataSource,
-    arrays_of,
 )
 from .sparse_chunks import SparseChunksSource, Tick, _no_tick
 
@@ -184,6 +183,12 @@ def _from_chunks(source: SparseChunksSource, tick: Tick) -> tuple[FloatArray, fl
 def chunk_gram(threads: int, on_device: bool, block: Any, start: int) -> FloatArray:
     """The upper half of X'X of a chunk of sparse samples (CSR)."""
     return _products(block, threads, on_device, _no_tick)
+
+
+def arrays_of(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pointers, indices and values of a CSR or CSC matrix, as kernels take them."""
+    indices = X.indices.astype(np.int32, copy=False)
+    return X.indptr.astype(np.int64), indices, np.ascontiguousarray(X.data)
 
 
 def _products(X: Any, threads: int, on_device: bool, tick: Tick) -> FloatArray:

@@ -156,4 +156,4 @@ def _finished(sums: _Moments, prepare: Preparation) -> MomentSource:
         np.fill_diagonal(moments, np.where(still, 0.0, 1.0))
         sizes /= scales**2
     error = moment_error(n + 4 * sums.n_chunks, float(sizes.max()))
-    return MomentSource(moments, error)
+    return MomentSource(moments, error, psd=True)

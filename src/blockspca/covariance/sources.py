@@ -338,7 +338,7 @@ class MomentSource(MatrixSource):
         A: FloatArray,
         error: float,
         *,
-        psd: bool = True,
+        psd: bool,
         computed_from: Source | None = None,
     ) -> None:
         super().__init__(A)
@@ -388,12 +388,6 @@ class UncentredSource(Source):
     @abstractmethod
     def centred_image(self, x: FloatArray, shift: Any) -> FloatArray:
         """Return (X − 1μ')'(X x − shift), x a vector or the columns of a matrix."""
-
-
-def arrays_of(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pointers, indices and values of a CSR or CSC matrix, as kernels take them."""
-    indices = X.indices.astype(np.int32, copy=False)
-    return X.indptr.astype(np.int64), indices, np.ascontiguousarray(X.data)
 
 
 def image_of_rows(

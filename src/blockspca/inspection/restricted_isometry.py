@@ -117,8 +117,7 @@ def restricted_isometry(
     budget = Budget(as_limits(limits))
     found = []
     for sign, share in ((1.0, 0.5), (-1.0, 1.0)):
-        source = MomentSource(sign * A, error)
-        source.known_psd = sign > 0
+        source = MomentSource(sign * A, error, psd=sign > 0)
         cov = DerivedCovariance(source, None, "inner products of columns")
         found.append(solve(cov, k, limits=budget.left(share), n_jobs=n_jobs))
         budget.nodes += found[-1].nodes

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray, MemoryLimitError
 from ..covariance.covariance import Covariance
 from ..covariance.dask_source import DaskSource, dask_tops
-from ..covariance.sources import arrays_of
+from ..covariance.formed import arrays_of
 from ..numerics.rounding import EPS
 from ..numerics.threads import blas_limited_to, scan_threads
 from .cuda_kernels import CudaKernels
