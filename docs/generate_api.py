@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from blockspca.guarantee import EXACT, HEURISTIC, BlockGuarantee, Guarantee
 from blockspca.solvers import SOLVERS, BaseSolver, L0Penalty, L1Penalty, SolverRun
 from blockspca.solvers.base import Solution, Solver, SolverError
-from blockspca.solvers.guarantee import EXACT, HEURISTIC, BlockGuarantee, Guarantee
 
 PAGE = Path(__file__).with_name("api.md")
 START = "<!-- Written by docs/generate_api.py from here on; edit that, not this. -->\n"

@@ -2,20 +2,16 @@
 
 Read from the syntax trees: imports at the top of a module, lazy ones inside functions,
 and those for type checkers only. All three count, as a lazy import would hide the
-dependency, not remove it. What goes up today is listed in `EXCEPTIONS`; an entry that
-is not needed any more has to be removed from there.
+dependency, not remove it. There are no exceptions.
 """
 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-
-import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "blockspca"
 
@@ -28,8 +24,8 @@ LAYERS = {
     "proof_file",
     "checker": "checker",
     "limits": "limits _messages proof_settings",
-    "records": "certificate bound_names result sparsity_path progress constraints "
-    "rules stopping",
+    "records": "certificate bound_names guarantee result progress constraints rules "
+    "stopping",
     "numerics": "numerics",
     "kernels": "_kernels",
     "covariance": "covariance _samples",
@@ -40,7 +36,7 @@ LAYERS = {
     "solvers": "solvers",
     "blocks": "blocks",
     "certify": "certify",
-    "pipeline": "pipeline",
+    "pipeline": "pipeline sparsity_path",
     "components": "components",
     "inspection": "inspection",
     "model selection": "model_selection",
@@ -54,18 +50,6 @@ LAYERS = {
     "reproduction": "reproduction",
     "cli": "cli __main__",
 }
-
-# Modules whose place is not yet the folder of their layer.
-TODAY: dict[str, str] = {}
-
-EXCEPTIONS = {
-    "result -> solvers.guarantee": "a record of its own: Result only holds it",
-    "sparsity_path -> covariance.pca": "computes PCA when asked",
-    "sparsity_path -> covariance.covariance": "keeps the matrix for PCA",
-}
-
-# Modules of one layer that import each other, lazily.
-CYCLES: dict[str, str] = {}
 
 
 @dataclass(frozen=True, order=True)
@@ -174,8 +158,7 @@ def layer_of(module: str) -> int | None:
     order = list(LAYERS)
     listed = {
         name: order.index(layer)
-        for table in (LAYERS, TODAY)
-        for layer, names in table.items()
+        for layer, names in LAYERS.items()
         for name in names.split()
     }
     parts = module.split(".")
@@ -213,7 +196,7 @@ def test_every_module_has_a_layer():
 
 
 def test_every_layer_names_a_module_once():
-    listed = " ".join([*LAYERS.values(), *TODAY.values()]).split()
+    listed = " ".join(LAYERS.values()).split()
     assert len(listed) == len(set(listed))
 
 
@@ -221,15 +204,9 @@ def test_imports_point_down():
     upward = [
         f"{found.edge} ({found.kind}, line {found.line})"
         for found in all_imports()
-        if goes_up(found) and found.edge not in EXCEPTIONS
+        if goes_up(found)
     ]
     assert not upward, "imports of a higher layer:\n" + "\n".join(upward)
-
-
-def test_every_exception_is_needed():
-    upward = {found.edge for found in all_imports() if goes_up(found)}
-    left = [edge for edge in EXCEPTIONS if edge not in upward]
-    assert not left, f"remove from EXCEPTIONS: {left}"
 
 
 def test_no_lazy_import_hides_a_cycle():
@@ -238,7 +215,7 @@ def test_no_lazy_import_hides_a_cycle():
         for found in all_imports()
         if found.kind != "type" and not goes_up(found)
     }
-    assert circles(edges) == sorted(CYCLES)
+    assert circles(edges) == []
 
 
 def test_kernels_import_nothing_else():
@@ -294,8 +271,3 @@ def test_cycles_are_found():
     edges = {("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("e", "f"), ("f", "e")}
     assert circles(edges) == ["a b c", "e f"]
     assert circles({("a", "b"), ("b", "c"), ("a", "c")}) == []
-
-
-@pytest.mark.parametrize("reason", [*EXCEPTIONS.values(), *CYCLES.values()])
-def test_every_exception_says_why(reason):
-    assert re.search(r"\w+ \w+", reason)

@@ -23,6 +23,7 @@ MOVED = {
     "large_k": "heuristics.truncated_power",
     "reading": "io",
     "reading.table": "io.table",
+    "solvers.guarantee": "guarantee",
     "solvers.guarantee_table": "reproduction.guarantee_table",
     "vectors": "numerics.linalg",
     "writing": "io.writing",

@@ -18,7 +18,7 @@ from .limits import Status
 from .proof_file import MayHaveProof, Proof
 
 if TYPE_CHECKING:
-    from .solvers.guarantee import BlockGuarantee
+    from .guarantee import BlockGuarantee
 
 
 class BlockStatus(str, Enum):

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockspca as bs
+from blockspca.guarantee import EXACT
 from blockspca.solvers import SOLVERS, Limits, Solver
-from blockspca.solvers.guarantee import EXACT
 from conftest import brute_force
 from strategies import KINDS, problems, symmetric_matrix
 

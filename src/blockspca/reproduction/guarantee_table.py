@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .._validation import check_positive_integer, check_real, check_sparsity
-from ..solvers.guarantee import Guarantee
+from ..guarantee import Guarantee
 from ..solvers.low_rank import additive_guarantee
 from ..solvers.registry import SOLVERS
 

@@ -7,9 +7,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from .._validation import FloatArray
+from ..guarantee import EXACT, HEURISTIC, Guarantee
 from ..limits import Deadline, Limits
 from ..result import Solution
-from .guarantee import EXACT, HEURISTIC, Guarantee
 
 __all__ = [
     "EXACT",

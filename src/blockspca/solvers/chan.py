@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
 from ..covariance.sources import ENTRIES_AT_ONCE
+from ..guarantee import within_factor
 from ..numerics.linalg import largest_entries, leading_eigenvector, rough_eigenpair
 from .base import Deadline
-from .guarantee import within_factor
 from .template import CovarianceSolver, SolverRun
 
 ROWS_BETWEEN_CLOCKS = 512

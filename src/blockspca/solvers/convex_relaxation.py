@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from .._validation import FloatArray
+from ..guarantee import within_factor
 from ._relaxation import (
     Relaxation,
     centred,
@@ -17,7 +18,6 @@ from ._relaxation import (
     onto_simplex,
     onto_spectrahedron,
 )
-from .guarantee import within_factor
 
 STEP_RATIO = 0.3  # primal to dual step, when the largest entry of A is 1
 PRICES = (0.7, 0.9, 1.0, 1.1, 1.4)  # of a feature, around what the iterate suggests

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..guarantee import within_factor
 from .base import Deadline
-from .guarantee import within_factor
 from .template import BaseSolver, SolverRun
 
 # Stacks of matrices save calls of LAPACK; larger ones would be computed in vain, as the

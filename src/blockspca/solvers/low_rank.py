@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..bounds.closed_form import largest_eigenvalue_bound, row_sum_bound
+from ..guarantee import within_factor
 from ..numerics.linalg import largest_entries, symmetric_eigenvalues
 from ..numerics.rounding import EPS
 from ..result import Status
 from .base import Deadline, Guarantee, Limits
-from .guarantee import within_factor
 from .template import BaseSolver, SolverRun
 
 TOLERANCE = 1e-10  # relative; directions that are better by less are not looked for

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..bounds.closed_form import cheap_bound, eigenvalue_error
 from ..bounds.smaller_k import bound_from_smaller_k
+from ..guarantee import within_factor
 from ..numerics.linalg import largest_entries, leading_eigenvector
 from ..numerics.rounding import EPS
 from ..numerics.upper_eigenvalues import psd_shift
 from ..result import Status
 from .base import Guarantee
 from .exhaustive import evaluated_subsets
-from .guarantee import within_factor
 from .template import BaseSolver, SolverRun
 
 DEFAULT_SIZE = 2
