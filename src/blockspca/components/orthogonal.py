@@ -123,6 +123,16 @@ class Orthogonalised(Conditioned):
     is smaller, it is taken: it holds for the orthogonal vectors, though not for B. The
     component itself is found by a search over supports, each with its best orthogonal
     loadings.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> A = [[4, 3, 0, 1], [3, 4, 0, 1], [0, 0, 3, 2], [1, 1, 2, 3]]
+    >>> found = bs.solve_components(A, 3, 2, scheme=bs.Orthogonalised())
+    >>> [support.tolist() for support in found.supports]
+    [[0, 1, 3], [0, 2, 3]]
+    >>> bool(abs(found.components[0] @ found.components[1]) < 1e-12)
+    True
     """
 
     adds_variances: ClassVar[bool] = True
