@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 import blockspca as bs
 from blockspca.components.shared_bounds import closed_forms, screening_table
-from blockspca.components.shared_choice import SharedChoice
 from blockspca.components.shared_heuristic import SharedSet
+from blockspca.components.shared_problem import SharedProblem
 from blockspca.components.shared_search import DUAL, SharedSearch
 from blockspca.limits import Budget, Deadline
 from blockspca.numerics.upper_eigenvalues import ky_fan_ceiling
@@ -78,8 +78,8 @@ def test_every_bound_is_one(seed):
             for bound in closed_forms(cov, k, r, Deadline(None), margin=1.0).values():
                 assert bound >= best - 1e-15 * abs(best)
             start = SharedSet.of(cov, np.arange(k), r)
-            choice = SharedChoice.of(cov)
-            search = SharedSearch(choice, k, r, start, Budget(bs.Limits()))
+            shared = SharedProblem.of(cov, k, r)
+            search = SharedSearch(shared, start, Budget(bs.Limits()))
             search.run(max_nodes=1)
             assert search.bound >= best - 1e-14 * abs(best)
 

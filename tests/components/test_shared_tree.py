@@ -13,8 +13,8 @@ from tests.components.test_shared_support import exhaustive, matrix, top_sum
 
 import blockspca as bs
 from blockspca.components import shared_support
-from blockspca.components.shared_choice import SharedChoice, shared_rules
 from blockspca.components.shared_heuristic import SharedSet
+from blockspca.components.shared_problem import SharedProblem, shared_rules
 from blockspca.components.shared_tree import (
     CHECKED,
     TREE,
@@ -23,18 +23,17 @@ from blockspca.components.shared_tree import (
     proves,
 )
 from blockspca.limits import Deadline
-from blockspca.rules import Rules
 
 CASES = [(6, 3, 2), (8, 4, 3), (9, 5, 2), (7, 2, 1), (6, 3, 3), (7, 1, 1)]
 
 
-def choice_of(A: np.ndarray, rules: Rules | None = None) -> SharedChoice:
-    return SharedChoice.of(bs.Covariance.from_matrix(A), rules)
+def problem_of(A: np.ndarray, k: int, r: int) -> SharedProblem:
+    return SharedProblem.of(bs.Covariance.from_matrix(A), k, r)
 
 
-def settled(choice: SharedChoice, k: int, r: int, first: list[int]) -> Any:
-    start = SharedSet.of(choice.cov, np.array(first, dtype=np.intp), r)
-    tree = SetTree(choice, k, r)
+def settled(shared: SharedProblem, first: list[int]) -> Any:
+    start = SharedSet.of(shared.cov, np.array(first, dtype=np.intp), shared.r)
+    tree = SetTree(shared)
     best, bound = largest_of_all(
         tree, start, 5e-10, Deadline(None), np.inf, np.inf, lambda best, nodes: None
     )
@@ -45,7 +44,7 @@ def settled(choice: SharedChoice, k: int, r: int, first: list[int]) -> Any:
 @pytest.mark.parametrize(("d", "k", "r"), CASES)
 def test_every_node_bounds_its_sets(seed: int, d: int, k: int, r: int) -> None:
     A = matrix(seed, d)
-    tree = SetTree(choice_of(A), k, r, margin=1.0)
+    tree = SetTree(problem_of(A, k, r), margin=1.0)
     inner = A[np.ix_(tree.order, tree.order)]
     scale = float(np.abs(A).max())
     for q in range(k):
@@ -75,14 +74,14 @@ def test_every_node_bounds_its_sets(seed: int, d: int, k: int, r: int) -> None:
 def test_the_optimum_from_any_start(seed: int, d: int, k: int, r: int) -> None:
     A = matrix(seed, d)
     best, scale = exhaustive(A, k, r), float(np.abs(A).max())
-    found, bound = settled(choice_of(A), k, r, list(range(d - k, d)))
+    found, bound = settled(problem_of(A, k, r), list(range(d - k, d)))
     assert found.objective == pytest.approx(best, rel=1e-9, abs=1e-9 * scale)
     assert best - 1e-14 * scale <= bound
     assert bound <= found.objective + 6e-10 * abs(found.objective) + 1e-12 * scale
-    choice = choice_of(A)
-    assert proves(SetTree(choice, k, r, 1.0), bound, np.inf) is True
+    shared = problem_of(A, k, r)
+    assert proves(SetTree(shared, 1.0), bound, np.inf) is True
     below = best - 1e-8 * scale
-    assert proves(SetTree(choice, k, r, 1.0), below, np.inf) is False
+    assert proves(SetTree(shared, 1.0), below, np.inf) is False
 
 
 @pytest.mark.parametrize("seed", [0, 1, 5])
@@ -105,8 +104,8 @@ def test_constraints(seed: int) -> None:
     best = best_with(1)
     assert best < best_with(2)  # so that it matters how many there may be
     rules = shared_rules(constraints, np.empty(0, np.intp), cov, k)
-    choice = SharedChoice.of(cov, rules)
-    found, bound = settled(choice, k, r, [1, 3, 5])
+    shared = SharedProblem.of(cov, k, r, rules)
+    found, bound = settled(shared, [1, 3, 5])
     assert found.objective == pytest.approx(best, rel=1e-9)
     assert best * (1 - 1e-13) <= bound <= best * (1 + 1e-9)
     whole = bs.solve_shared(A, k, r, constraints=constraints)
@@ -118,7 +117,7 @@ def test_entries_of_data_are_known_to_an_error() -> None:
     X = np.random.default_rng(0).normal(size=(12, 8))
     cov = bs.Covariance.from_data(X)
     assert cov.entry_error > 0
-    tree = SetTree(SharedChoice.of(cov), 3, 2, margin=1.0)
+    tree = SetTree(SharedProblem.of(cov, 3, 2), margin=1.0)
     tree.error *= 1e6  # so that it is seen beside the rounding
     sets = np.array([[0, 2, 5]], dtype=np.intp)
     exact = top_sum(tree.A[np.ix_(sets[0], sets[0])], 2)
@@ -133,7 +132,7 @@ def test_rounding_is_on_the_safe_side() -> None:
         sets = np.arange(5, dtype=np.intp)[None, :]
         exact = 5 * Fraction(float(c))
         for margin in (0.0, 1.0):
-            tree = SetTree(choice_of(A), 5, 1, margin)
+            tree = SetTree(problem_of(A, 5, 1), margin)
             value = Fraction(float(tree._sums(sets)[1, 0])) * Fraction(tree.unit)
             if margin:
                 assert value >= exact
@@ -196,11 +195,11 @@ def test_limits_are_kept() -> None:
         found = bs.solve_shared(A, 6, 2, limits=bs.Limits(nodes=nodes))
         assert found.nodes <= nodes + 1
         assert found.upper_bound >= found.objective
-    choice = choice_of(A)
-    tree = SetTree(choice, 6, 2)
+    shared = problem_of(A, 6, 2)
+    tree = SetTree(shared)
     level = float(np.trace(A)) / 1e3
     assert not tree.run(level, Deadline(0.0), np.inf, lambda support, value: level)
-    tree = SetTree(choice, 6, 2)
+    tree = SetTree(shared)
     assert not tree.run(level, Deadline(None), 1e4, lambda support, value: level)
 
 
@@ -275,6 +274,6 @@ def test_entries_whose_squares_underflow() -> None:
     A = np.array(
         [[5e-161, 1.9, -8e-158], [1.9, -9e-161, 8e-161], [-8e-158, 8e-161, 0.0]]
     )
-    tree = SetTree(choice_of(A), 3, 1, CHECKED)
+    tree = SetTree(problem_of(A, 3, 1), CHECKED)
     assert proves(tree, 1.66, np.inf) is False
-    assert proves(SetTree(choice_of(A), 3, 1, CHECKED), 1.9 + 1e-12, np.inf) is True
+    assert proves(SetTree(problem_of(A, 3, 1), CHECKED), 1.9 + 1e-12, np.inf) is True

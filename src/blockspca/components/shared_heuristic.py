@@ -19,7 +19,7 @@ from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics.linalg import leading_eigenpairs
 from ..numerics.rounding import TINY
-from .shared_choice import SharedChoice
+from .shared_problem import SharedProblem
 
 GAIN = 1e-12  # of the objective: less is rounding
 MOST_STEPS = 100
@@ -61,11 +61,11 @@ class SharedSet:
 
 
 class SharedHeuristic:
-    """Looks for sets of a choice: with its features, and within limits on groups."""
+    """Looks for sets of a problem: with its features, and within limits on groups."""
 
-    def __init__(self, choice: SharedChoice, k: int, r: int) -> None:
-        cov, self.k, self.r = choice.cov, k, r
-        self.cov, self.include, self.limits = cov, choice.include, choice.limits
+    def __init__(self, shared: SharedProblem) -> None:
+        cov, self.k, self.r = shared.cov, shared.k, shared.r
+        self.cov, self.include, self.limits = cov, shared.include, shared.limits
         self.shift = 0.0
         if not cov.known_psd:  # at least 0 on the diagonal, which suffices in practice
             self.shift = max(0.0, -float(cov.diagonal().min())) + cov.max_abs()

@@ -18,8 +18,8 @@ from ..numerics.rounding import EPS, rounding_of_forms
 from ..result import refuse_unproved, relative_gap
 from ..rules import Rules
 from .shared_bounds import closed_forms
-from .shared_choice import SharedChoice
 from .shared_heuristic import SharedSet
+from .shared_problem import SharedProblem
 from .shared_search import DUAL, SEARCH, DualClaim, SharedSearch
 from .shared_tree import CHECKED, TREE, TREE_UP_TO, SetTree, proves
 
@@ -223,11 +223,11 @@ class SharedSupport:
     def _proved(self, cov: Covariance, claimed: float, max_nodes: int) -> float | None:
         claim, r, k = self.certificate, self.n_components, self.k
         budget = Budget(Limits())
-        choice = SharedChoice.of(cov, self._rules())
+        shared = SharedProblem.of(cov, k, r, self._rules())
 
         def begun(support: NDArray[np.intp]) -> SharedSearch:
-            start = SharedSet.of(choice.cov, support, r)
-            return SharedSearch(choice, k, r, start, budget)
+            start = SharedSet.of(shared.cov, support, r)
+            return SharedSearch(shared, start, budget)
 
         if claim.bound_name == DUAL:
             require(claim.dual is not None, "the direction dual without its point")
@@ -235,20 +235,20 @@ class SharedSupport:
             start = np.array(claim.dual.start, dtype=np.intp)
             return begun(start).bound_of(claim.dual)
         if claim.bound_name == SEARCH:
-            search = begun(choice.places(self.support))
+            search = begun(shared.places(self.support))
             holds = search.proves(claimed, max_nodes)
             if holds is None:
                 return None
             return claimed if holds else np.inf
         if claim.bound_name == TREE:
-            few = choice.cov.n_features <= TREE_UP_TO
+            few = shared.cov.n_features <= TREE_UP_TO
             require(few, "an enumeration of too many features")
-            tree = SetTree(choice, k, r, CHECKED)
+            tree = SetTree(shared, CHECKED)
             holds = proves(tree, claimed, max_nodes * NODE_WORK)
             if holds is None:
                 return None
             return claimed if holds else np.inf
-        known = closed_forms(choice.cov, k, r, budget, margin=1.0)
+        known = closed_forms(shared.cov, k, r, budget, margin=1.0)
         require(claim.bound_name in known, f"there is no bound {claim.bound_name!r}")
         return known[claim.bound_name]
 

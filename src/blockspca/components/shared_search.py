@@ -20,11 +20,11 @@ from ..numerics.blas import single_threaded
 from ..numerics.rounding import EPS
 from ..numerics.upper_eigenvalues import ky_fan_ceiling
 from ..result import OPTIMAL_GAP
-from .shared_choice import SharedChoice
 from .shared_copies import CopiesPoint, proved_by_copies
 from .shared_descent import SHORTEST, CopiesDescent
 from .shared_dual import CLAIMED, DualPoint, SharedAscent, SharedNode, begin, proved_at
 from .shared_heuristic import SharedHeuristic, SharedSet
+from .shared_problem import SharedProblem
 
 DUAL, SEARCH = "direction dual", "branch and bound"
 SEARCH_UP_TO = 60  # features; more are left to the dual at the root
@@ -61,17 +61,15 @@ class SharedSearch:
 
     def __init__(
         self,
-        choice: SharedChoice,
-        k: int,
-        r: int,
+        shared: SharedProblem,
         best: SharedSet,
         budget: Budget,
         heuristic: SharedHeuristic | None = None,
     ) -> None:
-        cov, self.k, self.r = choice.cov, k, r
-        self.cov, self.include = cov, choice.include
+        cov, self.k, self.r = shared.cov, shared.k, shared.r
+        self.cov, self.include = cov, shared.include
         # on the features of a group; the root does not know them
-        self.limits = choice.limits
+        self.limits = shared.limits
         self.best, self.budget, self.heuristic = best, budget, heuristic
         self.start = tuple(int(i) for i in best.support)
         self.bound, self.nodes = np.inf, 0

@@ -23,8 +23,8 @@ from ..progress import Event, Listener, as_listener, silent
 from ..result import OPTIMAL_GAP
 from ..stopping import status_of_gap
 from .shared_bounds import closed_forms
-from .shared_choice import SharedChoice, shared_rules
 from .shared_heuristic import SharedHeuristic, SharedSet
+from .shared_problem import SharedProblem, shared_rules
 from .shared_result import NODE_WORK, UNPROVED, SharedClaim, SharedSupport
 from .shared_search import DUAL, SEARCH, SharedSearch
 from .shared_tree import TREE, TREE_UP_TO, SetTree, largest_of_all
@@ -125,9 +125,9 @@ def solve_shared(
         given = _checked_features(start, "start", k, cov)
     with allowed_threads(check_n_jobs(n_jobs)), as_listener(progress) as tell:
         cov = cov.formed(budget, budget.limits.memory)
-        choice = SharedChoice.of(cov, rules)
-        place = None if given is None else choice.places(given)
-        found = _solve(choice, k, r, place, budget, tell)
+        shared = SharedProblem.of(cov, k, r, rules)
+        place = None if given is None else shared.places(given)
+        found = _solve(shared, place, budget, tell)
     if found.status in (Status.OPTIMAL, Status.GAP_LIMIT):
         cov.check_unchanged()  # nothing is proved of data that changed meanwhile
     if found.status is Status.INTERRUPTED and not is_nested_call():
@@ -136,16 +136,14 @@ def solve_shared(
 
 
 def _solve(
-    choice: SharedChoice,
-    k: int,
-    r: int,
+    shared: SharedProblem,
     start: NDArray[np.intp] | None,
     budget: Budget,
     tell: Listener,
 ) -> SharedSupport:
-    cov, heuristic = choice.cov, SharedHeuristic(choice, k, r)
-    best = SharedSet.of(cov, heuristic.top(cov.diagonal()), r)
-    run = _Run(choice, k, r, best, budget, heuristic, tell)
+    cov, heuristic = shared.cov, SharedHeuristic(shared)
+    best = SharedSet.of(cov, heuristic.top(cov.diagonal()), shared.r)
+    run = _Run(shared, best, budget, heuristic, tell)
     interrupted = True
     with suppress(KeyboardInterrupt):
         starts = heuristic.starts()
@@ -154,7 +152,7 @@ def _solve(
             scores[start] = 1.0
             starts.insert(0, heuristic.top(scores))
         run.best = heuristic.best_of([best.support, *starts], budget)
-        run.claim = _closed_form(cov, k, r, budget)
+        run.claim = _closed_form(shared, budget)
         run.search_in_turns()
         interrupted = False
     found = run.result(interrupted)
@@ -168,22 +166,20 @@ class _Run:
 
     def __init__(
         self,
-        choice: SharedChoice,
-        k: int,
-        r: int,
+        shared: SharedProblem,
         best: SharedSet,
         budget: Budget,
         heuristic: SharedHeuristic | None = None,
         tell: Listener = silent,
     ) -> None:
-        self.choice, self.k, self.r, self.best = choice, k, r, best
+        self.shared, self.k, self.r, self.best = shared, shared.k, shared.r, best
         self.budget, self.heuristic, self.tell = budget, heuristic, tell
         self.claim = SharedClaim(np.inf, UNPROVED)
         self.nodes = 0
 
     def search_in_turns(self) -> None:
         """Enumerate and branch in turn, until one of the two ends or a limit does."""
-        applies = self.choice.cov.n_features <= TREE_UP_TO
+        applies = self.shared.cov.n_features <= TREE_UP_TO
         if applies and not self._is_over():
             self.enumerate_sets(FIRST_WORK, OPTIMAL_GAP / 2)
         if self._is_over():
@@ -200,7 +196,7 @@ class _Run:
     def enumerate_sets(self, most_work: int, slack: float) -> None:
         """Look at all sets in the tree, for part of the time and of the nodes left."""
         budget, most_nodes = self.budget, self.budget.nodes_left // 2
-        tree = SetTree(self.choice, self.k, self.r)
+        tree = SetTree(self.shared)
 
         def told(best: SharedSet, nodes: int) -> None:
             self.best = best
@@ -222,9 +218,7 @@ class _Run:
         """Bound by the dual, and by branch and bound where there are few features."""
         if self.budget.limits.nodes is not None:
             nodes = min(self.budget.nodes_left, nodes or self.budget.nodes_left)
-        search = SharedSearch(
-            self.choice, self.k, self.r, self.best, self.budget, self.heuristic
-        )
+        search = SharedSearch(self.shared, self.best, self.budget, self.heuristic)
 
         def told(bound: float) -> None:
             self.best = search.best
@@ -273,26 +267,26 @@ class _Run:
 
     def result(self, interrupted: bool) -> SharedSupport:
         """Put together what was found and what was proved."""
-        choice, best = self.choice, self.best
+        shared, best = self.shared, self.best
         objective = best.objective
         bound = max(self.claim.upper_bound, objective)
         stopped = Status.INTERRUPTED if interrupted else self.budget.stop_reason()
         vectors = np.column_stack([with_sign(vector) for vector in best.vectors.T])
         return SharedSupport(
-            support=choice.features[best.support],
-            components=choice.rows(best.support, vectors),
+            support=shared.features[best.support],
+            components=shared.rows(best.support, vectors),
             variances=best.values,
             objective=objective,
             upper_bound=bound,
             status=status_of_gap(objective, bound, self.budget.limits.gap, stopped),
             k=self.k,
-            n_features=choice.n_features,
+            n_features=shared.n_features,
             certificate=replace(self.claim, upper_bound=bound),
-            include=tuple(choice.features[choice.include].tolist()),
+            include=tuple(shared.features[shared.include].tolist()),
             nodes=self.nodes,
             time=self.budget.elapsed(),
-            total_variance=choice.total_variance,
-            feature_names=choice.feature_names,
+            total_variance=shared.total_variance,
+            feature_names=shared.feature_names,
         )
 
 
@@ -318,18 +312,18 @@ def bound_shared(
     """
     scores = cov.diagonal().copy()
     scores[start] = np.inf
-    choice = SharedChoice.of(cov)
-    heuristic = SharedHeuristic(choice, k, r)
+    shared = SharedProblem.of(cov, k, r)
+    heuristic = SharedHeuristic(shared)
     starts = [heuristic.top(scores), *heuristic.starts()]
     best = heuristic.best_of(starts, budget, exchange=False)
-    run = _Run(choice, k, r, best, budget)
-    run.claim = _closed_form(cov, k, r, budget)
+    run = _Run(shared, best, budget)
+    run.claim = _closed_form(shared, budget)
     run.branch(nodes, steps)
     return run.result(interrupted=False)
 
 
-def _closed_form(cov: Covariance, k: int, r: int, budget: Budget) -> SharedClaim:
-    known = closed_forms(cov, k, r, budget)
+def _closed_form(shared: SharedProblem, budget: Budget) -> SharedClaim:
+    known = closed_forms(shared.cov, shared.k, shared.r, budget)
     if not known:
         return SharedClaim(np.inf, UNPROVED)
     return SharedClaim(*min((bound, name) for name, bound in known.items()))

@@ -47,8 +47,8 @@ from ..numerics.rounding import (
     power_of_two,
     squared,
 )
-from .shared_choice import SharedChoice
 from .shared_heuristic import SharedSet
+from .shared_problem import SharedProblem
 
 TREE = "enumeration"
 #: d × d entries are held, and each node looks at a row of d.
@@ -75,11 +75,9 @@ class SetTree:
         The largest F_r(S), with its rounding, of the k-sets that are not closed.
     """
 
-    def __init__(
-        self, choice: SharedChoice, k: int, r: int, margin: float = CLAIMED
-    ) -> None:
-        cov, d = choice.cov, choice.cov.n_features
-        self.choice, self.k, self.r, self.margin = choice, k, r, margin
+    def __init__(self, shared: SharedProblem, margin: float = CLAIMED) -> None:
+        cov, d = shared.cov, shared.cov.n_features
+        self.shared, self.k, self.r, self.margin = shared, shared.k, shared.r, margin
         A = np.asarray(cov.submatrix(np.arange(d, dtype=np.intp)), dtype=np.float64)
         self.unit = power_of_two(float(np.abs(A).max(initial=0.0)))
         self.error = cov.entry_error / self.unit
@@ -90,8 +88,8 @@ class SetTree:
         np.fill_diagonal(self.squares, 0.0)
         self._behind()
         self.label: NDArray[np.int64] | None = None
-        if choice.limits is not None:
-            self.label, self.room = choice.limits.label[self.order], choice.limits.room
+        if shared.limits is not None:
+            self.label, self.room = shared.limits.label[self.order], shared.limits.room
         self.nodes = self.work = 0
         #: Called after each batch of nodes
         self.tell: Callable[[], None] = lambda: None
@@ -104,7 +102,7 @@ class SetTree:
         """
         sizes = np.sort(np.abs(A / self.unit), axis=1)[:, -self.k :]
         scores = (sizes**2).sum(axis=1)
-        scores[self.choice.include] = np.inf
+        scores[self.shared.include] = np.inf
         return np.argsort(-scores, kind="stable")
 
     def _behind(self) -> None:
@@ -145,7 +143,7 @@ class SetTree:
             Told of a set whose F_r is above τ and largest of its batch, and of F_r;
             returns the τ to go on with, which may be larger.
         """
-        d, first = len(self.A), len(self.choice.include)
+        d, first = len(self.A), len(self.shared.include)
         level /= self.unit
         start = np.arange(first, dtype=np.intp)[None, :]
         # Sets that wait: rows of a batch, and the features to be added to them.
@@ -271,7 +269,7 @@ def largest_of_all(
 
     def found(support: NDArray[np.intp], _value: float) -> float:
         nonlocal best
-        better = SharedSet.of(tree.choice.cov, support, tree.r)
+        better = SharedSet.of(tree.shared.cov, support, tree.r)
         if better.objective > best.objective:
             best = better
         return level()

@@ -1,4 +1,4 @@
-"""What the features of a shared set must be: kept in, kept out, so many of a group.
+"""The problem of a shared set, and what its features must be.
 
 Features that are kept out do not exist: the problem is that of A without them, and so
 are its bounds. Limits on groups are kept by the search for sets and by the branch and
@@ -22,10 +22,12 @@ from ..rules import GroupLimits, Rules
 
 
 @dataclass(frozen=True, eq=False)
-class SharedChoice:
-    """The problem of a shared set among the features that it may have."""
+class SharedProblem:
+    """One set of k features for r components, of the features that it may have."""
 
     cov: Covariance  #: A on those features
+    k: int
+    r: int
     #: Their numbers in the whole of A, ascending; they are counted from 0 below.
     features: NDArray[np.intp]
     n_features: int  #: of the whole of A
@@ -35,13 +37,15 @@ class SharedChoice:
     limits: GroupLimits | None = None
 
     @classmethod
-    def of(cls, cov: Covariance, rules: Rules | None = None) -> SharedChoice:
+    def of(
+        cls, cov: Covariance, k: int, r: int, rules: Rules | None = None
+    ) -> SharedProblem:
         """Return what is left of A under rules that were checked."""
         d = cov.n_features
         everything = np.arange(d, dtype=np.intp)
         total, names = float(cov.diagonal().sum()), cov.feature_names
         if rules is None:
-            return cls(cov, everything, d, total, names, everything[:0])
+            return cls(cov, k, r, everything, d, total, names, everything[:0])
         keep = np.setdiff1d(everything, rules.exclude).astype(np.intp)
         include = np.searchsorted(keep, np.array(rules.include, dtype=np.intp))
         limits = rules.limits
@@ -49,7 +53,7 @@ class SharedChoice:
             limits = GroupLimits(limits.label[keep], limits.room)
         if len(keep) < d:
             cov = restricted(cov, keep)
-        return cls(cov, keep, d, total, names, include.astype(np.intp), limits)
+        return cls(cov, k, r, keep, d, total, names, include.astype(np.intp), limits)
 
     def places(self, features: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return where some features of A are; those that are kept out are left out."""
