@@ -57,12 +57,10 @@ def proof_in_words(result: Proved, together: bool = False) -> str:
 
     Examples
     --------
-    >>> from types import SimpleNamespace
+    >>> import blockspca as bs
     >>> from blockspca._messages import proof_in_words
-    >>> from blockspca.limits import Status
-    >>> found = SimpleNamespace(status=Status.FEASIBLE, gap=0.025)
-    >>> proof_in_words(found, together=True).split(": ")[1]
-    'given the ones before it, no other choice is more than 2.5 % better'
+    >>> proof_in_words(bs.solve([[2.0, 1.0], [1.0, 2.0]], k=1))
+    'proved optimal'
     """
     if result.status is Status.OPTIMAL:
         return "proved optimal"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ FIRST_WORK = 125 * NODE_WORK  # of the enumeration
 FIRST_NODES = 300  # of the branch and bound: 1 to 4 s
 SECOND_WORK = 10_000 * NODE_WORK  # of the enumeration, 40 s
 TREE_SHARE = 0.25  # of the time that is left, for the enumeration
+NO_CLAIM = SharedClaim(np.inf, UNPROVED)
 
 
 def solve_shared(
@@ -161,21 +162,18 @@ def _solve(
     return found
 
 
+@dataclass(eq=False)
 class _Run:
     """The best set and the least bound so far, and the searches that improve them."""
 
-    def __init__(
-        self,
-        shared: SharedProblem,
-        best: SharedSet,
-        budget: Budget,
-        heuristic: SharedHeuristic | None = None,
-        tell: Listener = silent,
-    ) -> None:
-        self.shared, self.k, self.r, self.best = shared, shared.k, shared.r, best
-        self.budget, self.heuristic, self.tell = budget, heuristic, tell
-        self.claim = SharedClaim(np.inf, UNPROVED)
-        self.nodes = 0
+    shared: SharedProblem
+    best: SharedSet
+    budget: Budget
+    #: For better sets; None where a bound is all that is wanted.
+    heuristic: SharedHeuristic | None = None
+    tell: Listener = silent
+    claim: SharedClaim = NO_CLAIM
+    nodes: int = 0
 
     def search_in_turns(self) -> None:
         """Enumerate and branch in turn, until one of the two ends or a limit does."""
@@ -257,7 +255,7 @@ class _Run:
             stage="proof",
             done=int(status is not None),
             total=1,
-            k=self.k,
+            k=self.shared.k,
             objective=self.best.objective,
             upper_bound=self.claim.upper_bound if bound is None else bound,
             nodes=self.nodes + nodes,
@@ -279,7 +277,7 @@ class _Run:
             objective=objective,
             upper_bound=bound,
             status=status_of_gap(objective, bound, self.budget.limits.gap, stopped),
-            k=self.k,
+            k=self.shared.k,
             n_features=shared.n_features,
             certificate=replace(self.claim, upper_bound=bound),
             include=tuple(shared.features[shared.include].tolist()),
@@ -325,7 +323,7 @@ def bound_shared(
 def _closed_form(shared: SharedProblem, budget: Budget) -> SharedClaim:
     known = closed_forms(shared.cov, shared.k, shared.r, budget)
     if not known:
-        return SharedClaim(np.inf, UNPROVED)
+        return NO_CLAIM
     return SharedClaim(*min((bound, name) for name, bound in known.items()))
 
 
