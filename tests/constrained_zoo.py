@@ -9,8 +9,8 @@ import numpy as np
 
 import blockspca as bs
 import zoo
+from blockspca.constraint_rules import Rules
 from blockspca.constraints import checked
-from blockspca.rules import Rules
 
 KINDS = ("include", "exclude", "groups", "nonnegative", "overlap", "whole")
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import blockspca as bs
+from blockspca.constraint_rules import GroupLimits
 from blockspca.constraints import checked
-from blockspca.rules import GroupLimits
 
 NAMES = tuple("abcdef")
 

@@ -34,8 +34,8 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
-from blockspca.result import OPTIMAL_GAP
 from blockspca.solvers import BranchAndBound, Chan
+from blockspca.status import OPTIMAL_GAP
 
 FILE = Path(__file__).with_name("golden.json")
 WRITTEN_WITH = {"numpy": (2, 4), "scipy": (1, 17)}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import blockspca as bs
-from blockspca.result import OPTIMAL_GAP, Status
+from blockspca.status import OPTIMAL_GAP, Status
 from zoo import brute_force
 
 

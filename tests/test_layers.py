@@ -23,9 +23,9 @@ LAYERS = {
     "base": "_typing _validation _moved _html _json_reader _feature_names _warnings "
     "proof_file",
     "checker": "checker",
-    "limits": "limits _messages proof_settings",
-    "records": "certificate bound_names guarantee result progress constraints rules "
-    "stopping",
+    "limits": "status limits _messages proof_settings",
+    "records": "certificate bound_names guarantee result progress constraints "
+    "constraint_rules",
     "numerics": "numerics",
     "kernels": "_kernels",
     "covariance": "covariance _samples",

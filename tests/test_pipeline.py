@@ -12,7 +12,7 @@ from blockspca import pipeline
 from blockspca.bounds.closed_form import ObviousBounds
 from blockspca.certify import path as certified_path
 from blockspca.certify import results
-from blockspca.certify.options import ProofOptions
+from blockspca.certify.provers import ProofOptions
 from blockspca.certify.results import certified_results
 from blockspca.pipeline import choose_prover
 from blockspca.proof_settings import ProofSettings, Prover

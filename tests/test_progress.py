@@ -14,7 +14,7 @@ from rich.console import Console
 import blockspca as bs
 from blockspca.progress import LateLine, ProgressLog, as_listener
 from blockspca.proof_settings import ProofSettings
-from blockspca.result import Status
+from blockspca.status import Status
 
 A = np.cov(np.random.default_rng(6).normal(size=(25, 12)).T)
 

@@ -10,7 +10,7 @@ import pytest
 
 import blockspca as bs
 from blockspca.certificate import restated
-from blockspca.result import OPTIMAL_GAP, is_optimal_gap
+from blockspca.status import OPTIMAL_GAP, is_optimal_gap
 
 
 @pytest.mark.parametrize("objective", [1.0, -1.0, 3.7e-200, 2.0**600, -5e100])

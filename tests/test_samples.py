@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
-import blockspca.covariance.kinds as kinds_module
+import blockspca.covariance.input_kinds as kinds_module
 import blockspca.covariance.stored as stored_module
 from device_stand_in import DeviceArray, DeviceSparse, use_stand_in
 

@@ -140,9 +140,9 @@ if TYPE_CHECKING:
     from .progress import Event as Event
     from .result import BlockStatus as BlockStatus
     from .result import Result as Result
-    from .result import Status as Status
     from .solvers.base import SolverError as SolverError
     from .sparsity_path import SparsityPath as SparsityPath
+    from .status import Status as Status
 
 _moved.install()
 

@@ -27,7 +27,7 @@ from .constraints import Constraints
 from .covariance.contrast import contrastive
 from .covariance.covariance import Covariance, refuse_constant
 from .covariance.device_data import is_on_device
-from .covariance.kinds import stays_in_place
+from .covariance.input_kinds import stays_in_place
 from .limits import Budget, Limits
 from .model_selection.choose_each_k import Chosen, choose_each_k
 

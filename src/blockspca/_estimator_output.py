@@ -16,9 +16,10 @@ from .certificate import is_left_by_rounding
 from .components import Components
 from .components.shown import in_place_of
 from .covariance.covariance import Covariance
-from .limits import DEFAULT_LIMITS, PROVED
+from .limits import DEFAULT_LIMITS
 from .numerics.linalg import rayleigh
-from .result import Result, Status
+from .result import Result
+from .status import PROVED, Status
 
 
 def publish(estimator: Any, found: Components) -> None:

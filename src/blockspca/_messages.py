@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from .limits import PROVED, Status
+from .status import PROVED, Status
 
 _STOPPED = {
     Status.TIME_LIMIT: "the time was up",

@@ -11,7 +11,7 @@ from ._validation import FloatArray, is_sparse
 from .covariance.covariance import Covariance
 from .covariance.dask_source import is_dask
 from .covariance.device_data import on_host
-from .covariance.kinds import stays_in_place
+from .covariance.input_kinds import stays_in_place
 from .covariance.stored import StoredSparse
 from .covariance.task_tree import bounds
 

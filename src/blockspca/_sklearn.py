@@ -16,7 +16,7 @@ from ._validation import (
     split_names,
 )
 from .covariance.device_data import on_host
-from .covariance.kinds import opened, stays_in_place
+from .covariance.input_kinds import opened, stays_in_place
 
 
 def validated(

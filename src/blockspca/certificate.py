@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from ._json_reader import Reader
 from ._validation import FloatArray
 from .bound_names import BoundName as BoundName
-from .result import Result, Status, is_optimal_gap, refuse_unproved
-from .rules import Rules
+from .constraint_rules import Rules
+from .result import Result
+from .status import Status, is_optimal_gap, refuse_unproved
 
 FORMAT = "blockspca-certificate"
 VERSION = 3  # 1 has no gap, 2 no duals

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ._feature_names import feature_index, feature_indices
 from ._validation import check_count, check_flag, describe
-from .rules import Rules
+from .constraint_rules import Rules
 
 Features = Sequence[int | str] | NDArray[np.integer[Any]]
 

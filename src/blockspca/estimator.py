@@ -36,8 +36,9 @@ from .components.requests import features_wanted, is_chosen_together
 from .components.scheme_names import as_scheme
 from .components.variance import adjusted_variance
 from .constraints import Constraints
-from .limits import DEFAULT_LIMITS, Budget, Limits, Status, as_limits
+from .limits import DEFAULT_LIMITS, Budget, Limits, as_limits
 from .numerics.threads import allowed_threads
+from .status import Status
 
 
 class SparsePCA(

@@ -9,37 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from enum import Enum
 from numbers import Real
 from typing import Any
 
 from ._validation import check_positive_integer, check_real
-
-
-class Status(str, Enum):
-    """How a solve ended. Only `OPTIMAL` and `GAP_LIMIT` say that a claim was proved."""
-
-    OPTIMAL = "optimal"  #: proved optimal on the original matrix; see `is_optimal_gap`
-    GAP_LIMIT = "gap_limit"  #: the requested gap was proved
-    TIME_LIMIT = "time_limit"
-    NODE_LIMIT = "node_limit"
-    MEMORY_LIMIT = "memory_limit"
-    INTERRUPTED = "interrupted"
-    FEASIBLE = "feasible"  #: finished; the gap is whatever the upper bound says
-
-    def __str__(self) -> str:
-        return self.value
-
-
-#: What was asked for is proved.
-PROVED = (Status.OPTIMAL, Status.GAP_LIMIT)
-#: Something else than the proof ended it; the first counts where several did.
-STOPPED = (
-    Status.INTERRUPTED,
-    Status.TIME_LIMIT,
-    Status.NODE_LIMIT,
-    Status.MEMORY_LIMIT,
-)
+from .status import Status
 
 
 @dataclass(frozen=True)

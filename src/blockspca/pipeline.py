@@ -14,29 +14,29 @@ from ._messages import interruption
 from ._validation import check_flag, check_n_jobs, check_seed, check_sparsity
 from ._warnings import is_nested_call, warn_caller
 from .blocks.block_solve import is_plug_in
+from .blocks.framework import solve_blocks
 from .blocks.power_steps import improved_by_power_steps
-from .blocks.solve_blocks import solve_blocks
 from .blocks.strategies import ThresholdStrategy, as_strategy
 from .bounds.closed_form import MOMENT, ObviousBounds
 from .certificate import restated
-from .certify.options import ProofOptions, choose_prover
+from .certify.provers import ProofOptions, choose_prover
+from .constraint_rules import Rules
 from .constraints import Constraints, checked, feature_indices
 from .covariance.covariance import Covariance, as_covariance, refuse_constant
 from .covariance.formed import formed_or_interrupted
-from .limits import PROVED, Budget, Limits, as_limits
+from .limits import Budget, Limits, as_limits
 from .numerics.linalg import on_support
 from .numerics.threads import allowed_threads
 from .progress import Listener, as_listener
 from .proof_file import Proof
 from .proof_settings import DEFAULT_SETTINGS, Prover
-from .result import Price, Result, Status
-from .rules import Rules
+from .result import Price, Result
 from .solvers.base import Solver
 from .solvers.local_search import LocalSearch
 from .solvers.registry import as_solver
 from .solvers.truncated_power import TruncatedPower
 from .sparsity_path import SparsityPath, known
-from .stopping import entitled
+from .status import PROVED, Status, status_of_gap
 
 #: Of every proof; the one place where another choice would be made.
 SETTINGS = DEFAULT_SETTINGS
@@ -322,7 +322,9 @@ def _clipped(run: _Run, found: Result, seconds: float) -> Result:
     # What was reached is a bound as good as one that rounding left below it.
     bound = max(value, found.objective)
     stopped = None if found.status is Status.FEASIBLE else found.status
-    status = entitled(found.objective, bound, run.budget.limits, stopped)
+    status = status_of_gap(
+        found.objective, bound, run.budget.limits.gap, stopped, keep_interrupt=True
+    )
     return replace(found, upper_bound=bound, bound_name=name, status=status)
 
 

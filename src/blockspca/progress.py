@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from ._messages import Proved, count, gap_in_percent
-from .result import Status, relative_gap
+from .status import Status, relative_gap
 
 SILENCE = 10.0  # seconds between two lines of a log that is no terminal
 PATIENCE = 5.0  # seconds after which a solve that nobody asked about shows a line

@@ -16,7 +16,7 @@ from .limits import Limits
 
 
 class Prover(Enum):
-    """Who proves a range of k, in which order; see `certify.options.choose_prover`."""
+    """Who proves a range of k, in which order; see `certify.provers.choose_prover`."""
 
     CHAIN = "from k = 1 up, each k by the one before"
     SINGLE_K = "the last k by itself, by the direction dual"
@@ -28,7 +28,7 @@ class Prover(Enum):
 class ProofSettings:
     """When and for how long each prover runs; k are sparsities, times are seconds."""
 
-    # -- which prover (`certify.options.choose_prover`) --------------------------------
+    # -- which prover (`certify.provers.choose_prover`) --------------------------------
 
     #: Swaps on blocks cost k³ each. Beyond this k power steps find as much in less
     #: time, and from data, where blocks of 2k features have to be computed, the proof
@@ -136,7 +136,7 @@ class ProofSettings:
     bound_share: float = 0.9
     reserve: float = 0.5
 
-    # -- a contrast (`certify/dominated.py`) -------------------------------------------
+    # -- a contrast (`certify/contrast.py`) -------------------------------------------
 
     #: Of the time, and of the nodes, for the target of a contrast that is not proved
     #: by then; seconds where there is a limit on neither.

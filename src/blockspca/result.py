@@ -14,8 +14,13 @@ from numpy.typing import NDArray
 from ._html import Markup, bar, table
 from ._messages import advice, gap_in_percent, proof_in_words
 from ._validation import FloatArray, names_of, pandas_for
-from .limits import Status
 from .proof_file import MayHaveProof, Proof
+from .status import (
+    OPTIMAL_GAP,
+    Status,
+    refuse_unproved,
+    relative_gap,
+)
 
 if TYPE_CHECKING:
     from .guarantee import BlockGuarantee
@@ -39,72 +44,7 @@ class BlockStatus(str, Enum):
 
 
 SHOWN = 20  # loadings in print
-OPTIMAL_GAP = 1e-9  #: "optimal" is proved within this, relative to |objective|
-STATUS_ULPS = 8  # of the objective, by which numbers may be rounded after the status
 NEGLIGIBLE = 1e-10  # a loading that changes the objective by less than rounding does
-
-
-def relative_gap(objective: float, upper_bound: float) -> float:
-    """Return (upper_bound − objective) / |objective|, and 0 where the two are equal."""
-    if upper_bound <= objective:
-        return 0.0
-    if objective == 0:
-        return float("inf")
-    return (upper_bound - objective) / abs(objective)
-
-
-def is_optimal_gap(objective: float, upper_bound: float) -> bool:
-    """Tell whether 0 ≤ upper_bound − objective ≤ OPTIMAL_GAP · |objective|.
-
-    This is the meaning of "optimal" everywhere. The scale is the objective alone:
-    an entry of A that no component uses says nothing about this one. Where the
-    objective is 0 only an equal bound will do. A bound that is not finite, or below
-    what was reached, proves nothing.
-
-    Notes
-    -----
-    The difference is exact in floating point where it matters (Sterbenz: the numbers
-    are within a factor of two), so that the test errs by one rounding of the product.
-
-    Examples
-    --------
-    >>> from blockspca.result import is_optimal_gap
-    >>> is_optimal_gap(2.0, 2.0 + 1e-9), is_optimal_gap(2.0, 2.0 + 1e-8)
-    (True, False)
-    """
-    return is_within_gap(objective, upper_bound, OPTIMAL_GAP)
-
-
-def is_within_gap(objective: float, upper_bound: float, gap: float) -> bool:
-    """Tell whether 0 ≤ upper_bound − objective ≤ gap · |objective|, all finite."""
-    if not (math.isfinite(objective) and math.isfinite(upper_bound)):
-        return False
-    return 0 <= upper_bound - objective <= gap * abs(objective)
-
-
-class NotProvedError(ValueError):
-    """The status says more than the bound proves."""
-
-
-def refuse_unproved(status: Status, objective: float, upper_bound: float) -> None:
-    """Raise if the status is optimal and the bound does not meet the objective.
-
-    A few ulps of the objective are allowed, for a status that was found before a last
-    rounding of either number.
-    """
-    if status is not Status.OPTIMAL:
-        return
-    rounded = max(upper_bound, objective)
-    slack = STATUS_ULPS * math.ulp(1.0)
-    if upper_bound >= objective - slack * abs(objective) and is_within_gap(
-        objective, rounded, OPTIMAL_GAP + slack
-    ):
-        return
-    raise NotProvedError(
-        f"the status is optimal, but the bound {upper_bound:.17g} is not within "
-        f"{OPTIMAL_GAP:g} of the objective {objective:.17g}, relative to the "
-        "objective; pass the status of the limit that ended the run, or feasible."
-    )
 
 
 def refuse_contradiction(result: Result) -> None:

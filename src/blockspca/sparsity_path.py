@@ -14,7 +14,8 @@ from ._validation import FloatArray, check_real, pandas_for
 from .covariance.covariance import Covariance
 from .covariance.pca import pca_variances
 from .proof_file import MayHaveProof, Proof
-from .result import SHOWN, Result, Status
+from .result import SHOWN, Result
+from .status import Status
 
 
 def known(results: Mapping[int, Result]) -> list[Proved]:

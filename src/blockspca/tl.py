@@ -8,7 +8,7 @@ import numpy as np
 
 from ._feature_names import meant
 from ._validation import check_flag
-from .covariance.kinds import opened, stays_in_place
+from .covariance.input_kinds import opened, stays_in_place
 from .estimator import SparsePCA
 from .io.anndata_entries import KEY, entries_of
 from .io.columnar import HIGHLY_VARIABLE

@@ -11,15 +11,15 @@ import numpy as np
 
 from blockspca.certify.adaptive_screening import AdaptiveScreening
 from blockspca.certify.chain import Chain
-from blockspca.certify.options import ProofOptions
 from blockspca.certify.path import certified_path
-from blockspca.certify.records import TreeStatistics
+from blockspca.certify.provers import ProofOptions
 from blockspca.certify.screening import limited_lists
+from blockspca.certify.steps import TreeStatistics
+from blockspca.constraint_rules import GroupLimits
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Budget, Limits
 from blockspca.numerics.rounding import increased as plain_increased
 from blockspca.proof_settings import ProofSettings
-from blockspca.rules import GroupLimits
 from blockspca.search import reference as plain_proof
 from blockspca.search.portfolio import Portfolio
 from blockspca.search.schur_tree import ProofTree

@@ -15,8 +15,8 @@ from blockspca._kernels import averaging as kernel
 from blockspca._kernels import selection
 from blockspca.certify import path as path_module
 from blockspca.certify.adaptive_screening import AdaptiveScreening
-from blockspca.certify.options import ProofOptions
-from blockspca.certify.records import TreeStatistics
+from blockspca.certify.provers import ProofOptions
+from blockspca.certify.steps import TreeStatistics
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Budget, LimitReached, Limits
 from blockspca.progress import Event

@@ -16,8 +16,8 @@ import pytest
 import judge
 import zoo
 from blockspca.certify.screening import Screening
-from blockspca.result import Status
 from blockspca.search import averaging as growth
+from blockspca.status import Status
 
 FILE = Path(__file__).parents[2] / "benchmarks" / "soundness.py"
 

@@ -309,7 +309,7 @@ def test_interrupt_before_the_first_block(monkeypatch):
     def interrupted(cov, deadline, memory):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("blockspca.blocks.solve_blocks.threshold_path", interrupted)
+    monkeypatch.setattr("blockspca.blocks.framework.threshold_path", interrupted)
     result = solve(np.diag([1.0, 3.0, 2.0]), 2)
     assert result.status is bs.Status.INTERRUPTED
     assert result.support.tolist() == [1]

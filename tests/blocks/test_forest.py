@@ -89,7 +89,7 @@ def test_a_check_that_raises_stops_it():
 
 def test_block_search_with_large_blocks_does_not_notice(monkeypatch):
     """Blocks far larger than the lists of the scan, visit by visit."""
-    from blockspca.blocks import solve_blocks as block_result
+    from blockspca.blocks import framework as block_result
     from blockspca.solvers import Chan
 
     X = np.random.default_rng(4).normal(size=(25, 150)).cumsum(axis=1)

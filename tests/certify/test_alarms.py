@@ -8,8 +8,8 @@ from blockspca.certificate import BoundName
 from blockspca.certify import path as module
 from blockspca.certify.adaptive_screening import AdaptiveScreening
 from blockspca.certify.alarms import Subsets, has_alarm, is_below_objective
-from blockspca.result import Status
 from blockspca.search.portfolio import Portfolio
+from blockspca.status import Status
 
 
 def covariance(d: int = 9, seed: int = 0) -> np.ndarray:
@@ -94,7 +94,7 @@ def test_a_lost_set_is_noticed_by_a_larger_support(monkeypatch):
 
 def test_a_bound_below_that_of_fewer_features_is_refused():
     """Kernels rely on τ ≥ upper[k − 1]."""
-    from blockspca.certify.records import TreeStatistics
+    from blockspca.certify.steps import TreeStatistics
     from blockspca.limits import Budget
 
     proof = Portfolio(

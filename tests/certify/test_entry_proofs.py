@@ -19,7 +19,8 @@ from blockspca.certificate import BoundName, Certificate, StepClaim
 from blockspca.certify.proof_log import record_proof
 from blockspca.checker.check import check_proof
 from blockspca.limits import Deadline
-from blockspca.result import Result, Status
+from blockspca.result import Result
+from blockspca.status import Status
 
 
 def correlated_data(n: int = 30, d: int = 70) -> np.ndarray:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from blockspca.certify.path import certified_path
 from blockspca.covariance.covariance import Covariance
-from blockspca.result import Status
+from blockspca.status import Status
 
 NAMES = [
     "ALLAML",

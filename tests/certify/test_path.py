@@ -11,15 +11,15 @@ import pytest
 
 import blockspca as bs
 from blockspca.certify import path as module
-from blockspca.certify.options import ProofOptions
 from blockspca.certify.path import certified_path
+from blockspca.certify.provers import ProofOptions
 from blockspca.covariance.covariance import Covariance
-from blockspca.heuristics.pool import swapped
+from blockspca.heuristics.swap import swapped
 from blockspca.numerics.blas import all_threads, single_threaded
 from blockspca.numerics.linalg import vector_on
 from blockspca.proof_settings import ProofSettings
-from blockspca.result import OPTIMAL_GAP, Status
 from blockspca.solvers.base import Limits
+from blockspca.status import OPTIMAL_GAP, Status
 from zoo import EVERY_KIND, brute_force, optima
 from zoo import symmetric_matrix as make
 

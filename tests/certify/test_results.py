@@ -10,7 +10,7 @@ import pytest
 
 import blockspca as bs
 from blockspca.certify import results
-from blockspca.certify.options import ProofOptions
+from blockspca.certify.provers import ProofOptions
 from blockspca.certify.results import certified_results
 from blockspca.numerics.threads import allowed_threads
 from blockspca.pipeline import choose_prover

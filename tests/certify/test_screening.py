@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import zoo
 from blockspca.certify.adaptive_screening import AdaptiveScreening
+from blockspca.constraint_rules import GroupLimits
 from blockspca.covariance.covariance import Covariance
-from blockspca.rules import GroupLimits
 
 
 def sets_above(

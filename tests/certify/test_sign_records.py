@@ -16,7 +16,8 @@ from blockspca.certify.sign_records import (
     added_at_optimum,
     added_matrix,
 )
-from blockspca.limits import Budget, LimitReached, Limits, Status
+from blockspca.limits import Budget, LimitReached, Limits
+from blockspca.status import Status
 
 
 class Counted(Budget):

@@ -7,7 +7,7 @@ import pytest
 
 from blockspca.certify.single_k import _candidate, _target
 from blockspca.covariance.covariance import Covariance
-from blockspca.result import OPTIMAL_GAP, is_within_gap
+from blockspca.status import OPTIMAL_GAP, is_within_gap
 
 
 @pytest.mark.parametrize("gap", [0.0, 1e-6, 0.01, 0.3])

@@ -16,7 +16,7 @@ import pytest
 from blockspca import SparsityPath, solve_components, solve_path
 from blockspca.certificate import restated
 from blockspca.cli.main import run
-from blockspca.result import Status
+from blockspca.status import Status
 
 
 @pytest.fixture

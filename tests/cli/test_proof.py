@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import blockspca as bs
 from blockspca.certify import proof_log
 from blockspca.certify.verification import VerificationError
-from blockspca.cli.compiling import compile_before
+from blockspca.cli.compile import compile_before
 from blockspca.cli.display import Display
 from blockspca.cli.main import app
 from blockspca.cli.options import ShowOptions, SolveOptions

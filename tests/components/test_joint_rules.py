@@ -10,7 +10,7 @@ import pytest
 import blockspca as bs
 from blockspca.components import solve as solve_module
 from blockspca.components.variance import adjusted_variance
-from blockspca.rules import Rules
+from blockspca.constraint_rules import Rules
 
 A = np.diag([1.0, 1.0, 10.0, 10.0, 10.0, 10.0, 0.1, 0.1, 0.1, 0.1])
 for i, j, value in ((0, 1, 0.5), (2, 3, 5.0), (2, 4, 4.9), (3, 5, 4.9)):

@@ -10,12 +10,12 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
-from blockspca.components import goal as goal_module
 from blockspca.components import prediction
-from blockspca.components.core import Core
-from blockspca.components.goal import Goal
+from blockspca.components import prediction_goal as goal_module
 from blockspca.components.prediction import Prediction, varimax
-from blockspca.components.predictive import more_predictive
+from blockspca.components.prediction_core import Core
+from blockspca.components.prediction_goal import Goal
+from blockspca.components.prediction_search import more_predictive
 from blockspca.components.variance import (
     adjusted_variance,
     predicted,
@@ -485,7 +485,7 @@ def test_without_proofs_components_are_what_is_found_at_once(disjoint, monkeypat
     def not_again(*args, **options):
         raise AssertionError("solved again")
 
-    monkeypatch.setattr("blockspca.components.solving.solve", not_again)
+    monkeypatch.setattr("blockspca.components.in_turn.solve", not_again)
     cov = bs.Covariance.from_data(overlapping_factors())
     scheme = bs.ResidualDeflation(disjoint, prediction=2.5, above_lasso=True)
     found = bs.solve_components(cov, 4, 3, scheme=scheme, certify=False)

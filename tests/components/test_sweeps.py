@@ -10,8 +10,8 @@ import pytest
 
 import blockspca as bs
 from blockspca.certificate import BoundName, restated
+from blockspca.components.in_turn import Call
 from blockspca.components.schemes import NoComponent
-from blockspca.components.solving import Call
 from blockspca.components.sweeps import (
     NotAmongTheOthers,
     SweepGoal,
@@ -21,7 +21,7 @@ from blockspca.components.sweeps import (
 )
 from component_problems import SCHEMES, ids, matrix
 
-SOLVE_AGAIN = "blockspca.components.solving.Call.__call__"
+SOLVE_AGAIN = "blockspca.components.in_turn.Call.__call__"
 
 
 def best_disjoint_pairs(A: np.ndarray) -> float:
@@ -311,7 +311,7 @@ def test_sweeps_that_find_no_component_keep_the_set(interrupted, monkeypatch):
             raise NotAmongTheOthers(interrupted=True)
         raise NoComponent("rounding leaves the score correlated")
 
-    module = "blockspca.components.sweeping.swept" if interrupted else SOLVE_AGAIN
+    module = "blockspca.components.sweep_goal.swept" if interrupted else SOLVE_AGAIN
     monkeypatch.setattr(module, refuse)
     A = np.cov(np.random.default_rng(3).normal(size=(20, 8)).T)
     with pytest.warns(UserWarning, match="sweeps = 2: given all others"):

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import blockspca as bs
 from blockspca.certificate import BoundName, restated
 from blockspca.components.checks import check_variances
-from blockspca.components.constrained import best_orthogonal
+from blockspca.components.conditions import best_orthogonal
 from blockspca.components.rewrite import with_component
 from blockspca.components.solve import collect, placed
 from component_problems import overlapping_factors

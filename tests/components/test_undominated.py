@@ -16,7 +16,8 @@ import blockspca as bs
 from blockspca._kernels import loading
 from blockspca._messages import gap_in_percent
 from blockspca.cli.main import run
-from blockspca.components import predictive, solving, undominated
+from blockspca.components import in_turn as one_by_one
+from blockspca.components import prediction_search, undominated
 from blockspca.components.scheme_names import IN_TURN, as_scheme
 from blockspca.components.shown import proof_of
 from blockspca.explore.state import State
@@ -131,13 +132,13 @@ def test_that_no_set_was_looked_for_is_said(cov):
 
 def test_a_limit_leaves_a_part_for_the_look(cov, monkeypatch):
     """A component that is hard to prove took all of it."""
-    solve, nodes = solving.solve, []
+    solve, nodes = one_by_one.solve, []
 
     def recorded(problem, k, **options):
         nodes.append(options["limits"].nodes)
         return solve(problem, k, **options)
 
-    monkeypatch.setattr(solving, "solve", recorded)
+    monkeypatch.setattr(one_by_one, "solve", recorded)
     limits = bs.Limits(nodes=900)
     bs.solve_components(cov, 3, 2, scheme="residual", limits=limits)
     assert nodes[0] == 450
@@ -152,7 +153,7 @@ def test_compilation_that_leaves_no_time_to_look_is_said(cov, monkeypatch):
         loading._cut_short.append(names)
         return False
 
-    monkeypatch.setattr(predictive, "load", slow)
+    monkeypatch.setattr(prediction_search, "load", slow)
     with pytest.warns(UserWarning, match="kernels were compiled first"):
         found = bs.solve_components(
             cov, 3, 2, scheme="auto", limits=bs.Limits(time=60.0)
@@ -162,7 +163,7 @@ def test_compilation_that_leaves_no_time_to_look_is_said(cov, monkeypatch):
 
 
 def test_sets_too_large_to_look_at_are_said(cov, monkeypatch):
-    monkeypatch.setattr(predictive.Prediction, "enclose", lambda *_: [])
+    monkeypatch.setattr(prediction_search.Prediction, "enclose", lambda *_: [])
     with pytest.warns(UserWarning, match="too many for the memory"):
         bs.solve_components(cov, 3, 2, scheme="auto")
 
@@ -325,10 +326,10 @@ def test_the_command_line_compiles_what_the_look_needs(tmp_path, monkeypatch):
     monkeypatch.setattr(loading, "load", lambda *names, **_: loaded.append(names))
     words = ["fit", "data.csv", "-k", "3", "--time", "20"]
     assert run([*words, "-n", "2"]) == 0
-    assert set(predictive.KERNELS) <= set(loaded[0])
+    assert set(prediction_search.KERNELS) <= set(loaded[0])
     loaded.clear()
     assert run([*words, "-n", "1"]) == 0
-    assert not set(predictive.KERNELS) & set(loaded[0])
+    assert not set(prediction_search.KERNELS) & set(loaded[0])
 
 
 @pytest.mark.parametrize("name", ["auto", "predictive"])

@@ -246,7 +246,7 @@ def test_memory_mapped_data_stays_on_disk(tmp_path, monkeypatch, dtype, scale, c
     import blockspca.covariance.sources as sources
 
     monkeypatch.setattr(sources, "PART_BYTES", 8 * 9 * 5)
-    monkeypatch.setattr("blockspca.covariance.kinds.MAP_FROM", 0)
+    monkeypatch.setattr("blockspca.covariance.input_kinds.MAP_FROM", 0)
     X = (10 * np.random.default_rng(0).normal(size=(23, 9))).astype(dtype)
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
@@ -260,7 +260,7 @@ def test_memory_mapped_data_stays_on_disk(tmp_path, monkeypatch, dtype, scale, c
 
 
 def test_memory_mapped_data_with_gaps_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("blockspca.covariance.kinds.MAP_FROM", 0)
+    monkeypatch.setattr("blockspca.covariance.input_kinds.MAP_FROM", 0)
     X = np.random.default_rng(0).normal(size=(23, 9))
     X[3, 4] = np.nan
     np.save(tmp_path / "X.npy", X)
@@ -307,7 +307,7 @@ def test_ignored_constants_have_zero_rows(kind, tmp_path, monkeypatch):
             data = np.vstack([X, np.where(np.arange(8) == 2, np.nan, X[0])])
             options["missing"] = "pairwise"
         elif kind == "disk":
-            monkeypatch.setattr("blockspca.covariance.kinds.MAP_FROM", 0)
+            monkeypatch.setattr("blockspca.covariance.input_kinds.MAP_FROM", 0)
             np.save(tmp_path / "X.npy", X)
             data = np.load(tmp_path / "X.npy", mmap_mode="r")
         elif kind == "dask":

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
-import blockspca.covariance.kinds as kinds_module
+import blockspca.covariance.input_kinds as kinds_module
 from blockspca import Covariance, DataChangedError
 from blockspca.covariance.fingerprint import part_fingerprint, refuse_change
 from blockspca.solvers import BranchAndBound

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 import blockspca as bs
 import blockspca.covariance.formed as formed_module
-import blockspca.covariance.kinds as kinds_module
+import blockspca.covariance.input_kinds as kinds_module
 import blockspca.covariance.sources as sources_module
 from blockspca import Covariance
 from blockspca._kernels import sparse_gram

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 import blockspca as bs
 import blockspca.covariance.ingest as ingest_module
-import blockspca.covariance.kinds as kinds_module
+import blockspca.covariance.input_kinds as kinds_module
 import blockspca.covariance.sources as sources_module
 from blockspca import Covariance
 from blockspca.covariance.derived import masked, restricted

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import zarr
 
 import blockspca as bs
-import blockspca.covariance.kinds as kinds_module
+import blockspca.covariance.input_kinds as kinds_module
 import blockspca.covariance.sources as sources_module
 import blockspca.covariance.stored as stored_module
 from blockspca import Covariance

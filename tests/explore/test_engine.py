@@ -13,7 +13,7 @@ from blockspca.explore import engine as engine_module
 from blockspca.explore import messages
 from blockspca.explore.engine import Engine
 from blockspca.explore.state import State
-from blockspca.result import Status
+from blockspca.status import Status
 
 
 @pytest.fixture

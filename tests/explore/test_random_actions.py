@@ -14,7 +14,7 @@ pytest.importorskip("plotly")
 from blockspca.explore import explore_table
 from blockspca.explore.engine import Engine
 from blockspca.explore.state import State
-from blockspca.result import Status
+from blockspca.status import Status
 from browser import chromium, needs_chromium
 
 from .conftest import make_dataset

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import blockspca as bs
-from blockspca.heuristics.pool import leading_pair, swapped
+from blockspca.heuristics.pool import leading_pair
+from blockspca.heuristics.swap import swapped
 from zoo import optima, problem, rayleigh_below
 
 

@@ -182,7 +182,7 @@ def test_h5ad(tmp_path, sparse):
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_large_table_stays_in_its_file(tmp_path, monkeypatch, kind, sparse):
     anndata = pytest.importorskip("anndata")
-    monkeypatch.setattr("blockspca.covariance.kinds.MAP_FROM", 0)
+    monkeypatch.setattr("blockspca.covariance.input_kinds.MAP_FROM", 0)
     adata = anndata.AnnData(scipy.sparse.csc_matrix(X) if sparse else X)
     adata.var_names, adata.layers["half"] = list(NAMES), X / 2
     path = tmp_path / f"t.{kind}"

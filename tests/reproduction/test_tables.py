@@ -190,7 +190,7 @@ def test_other_data_do_not_fail_by_being_slow(empty, monkeypatch):
     from dataclasses import replace
 
     from blockspca.reproduction.measurements import Run
-    from blockspca.result import Status
+    from blockspca.status import Status
 
     run = Run(1.0, [0], 9.0, finished=False, status=Status.TIME_LIMIT)
     part = comparison.ARCENE_PART
@@ -247,7 +247,7 @@ def test_ctrl_c_is_no_measurement():
     from types import SimpleNamespace
 
     from blockspca.reproduction.measurements import timed
-    from blockspca.result import Status
+    from blockspca.status import Status
 
     results = iter([Status.OPTIMAL, Status.INTERRUPTED, Status.OPTIMAL])
     with pytest.raises(KeyboardInterrupt):

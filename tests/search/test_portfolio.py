@@ -7,9 +7,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from blockspca.certify.records import TreeStatistics
+from blockspca.certify.steps import TreeStatistics
+from blockspca.constraint_rules import GroupLimits
 from blockspca.limits import Budget, Limits
-from blockspca.rules import GroupLimits
 from blockspca.search import portfolio as step_proof
 from blockspca.search.averaging import AveragingOutcome
 from blockspca.search.portfolio import Portfolio

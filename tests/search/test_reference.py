@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from blockspca.rules import GroupLimits
+from blockspca.constraint_rules import GroupLimits
 from blockspca.search import reference
 from blockspca.search.reference import (
     NodeCapReached,

@@ -18,6 +18,7 @@ from blockspca.numerics.linalg import rayleigh
 from blockspca.solvers import BranchAndBound, Exhaustive, Limits, MixedIntegerSDP
 from blockspca.solvers._spectrum import Spectrum
 from blockspca.solvers.branch_and_bound import _Search
+from blockspca.status import status_of_gap
 from conftest import brute_force
 from strategies import KINDS, problems, symmetric_matrix
 
@@ -112,8 +113,6 @@ def test_memory_limit():
 @pytest.mark.parametrize("way", ["matrix", "data"])
 def test_optimal_means_the_same_as_in_the_framework(monkeypatch, way):
     """1e-9 of the objective, at optima near zero too."""
-    from blockspca.stopping import claim, entitled
-
     monkeypatch.setattr("blockspca.solvers.branch_and_bound.DENSE_SIZE", 5)
     if way == "matrix":
         A = noise(12, 14)
@@ -130,14 +129,15 @@ def test_optimal_means_the_same_as_in_the_framework(monkeypatch, way):
         # As the solver has it: near zero the last bits decide.
         value = rayleigh(A[np.ix_(used, used)], solution.x[used])
         stopped = None if limits.nodes is None else Status.NODE_LIMIT
-        expected = claim(value, solution.upper_bound, limits, stopped)
+        expected = status_of_gap(value, solution.upper_bound, limits.gap, stopped)
         assert solution.status is expected
         assert solution.upper_bound >= brute_force(A, 4)
     for bound in (1.0, 1 + 5e-10, 1 + 5e-9, 1.3, math.inf):
         for stopped in (None, Status.TIME_LIMIT):
             for limits in (Limits(), Limits(gap=0.2)):
-                given = (1.0, bound, limits, stopped)
-                assert entitled(*given) is claim(*given)
+                given = (1.0, bound, limits.gap, stopped)
+                kept = status_of_gap(*given, keep_interrupt=True)
+                assert kept is status_of_gap(*given)
 
 
 def test_supports_within_the_tolerance_stay_below_the_bound():

@@ -10,9 +10,9 @@ import pytest
 
 import zoo
 from blockspca.limits import Deadline
-from blockspca.result import Status
 from blockspca.solvers import MixedIntegerQP, _highs
 from blockspca.solvers.base import SolverError
+from blockspca.status import Status
 
 
 def program(weights, capacity, *, integer=True) -> dict:

@@ -31,8 +31,8 @@ OTHERS = (
     "row_truncation",
     "tree_log",
     "branch_and_bound",
-    "joint_sets",
-    "joint_exchange",
+    "prediction_sets",
+    "prediction_exchange",
     "lasso",
 )
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from .._validation import check_positive, check_positive_integer, check_real
 from ..covariance.covariance import Covariance
-from ..result import Status, Visit
+from ..result import Visit
+from ..status import Status
 from .block_solve import BlockSolve
 from .threshold_path import ThresholdPath
 

@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..bounds.closed_form import cheap_bound, largest_eigenvalue_bound
 from ..covariance.covariance import Covariance
-from ..limits import STOPPED, Budget, Limits
+from ..limits import Budget, Limits
 from ..numerics import cost as _cost
 from ..numerics.linalg import leading_eigenvector, on_support, rayleigh
 from ..numerics.rounding import EPS, power_of_two, sum_above
 from ..numerics.threads import blas_limited_to
 from ..progress import Event, Listener
-from ..result import Blocks, BlockStatus, Status, relative_gap
+from ..result import Blocks, BlockStatus
 from ..solvers.base import Solution, Solver, SolverError
-from ..stopping import claim
+from ..status import STOPPED, Status, relative_gap, status_of_gap
 from .threshold_path import ThresholdPath, split_by_label
 
 TOLERANCE = 1e-9  # relative: by how much a bound of a solver may be below its objective
@@ -213,7 +213,7 @@ def block_solve(
         support=np.flatnonzero(x),
         objective=objective,
         upper_bound=bound,
-        status=claim(objective, bound, budget.limits, stopped),
+        status=status_of_gap(objective, bound, budget.limits.gap, stopped),
         blocks=table.blocks(),
         stopped=stopped,
         given=given,

@@ -11,8 +11,8 @@ from ..covariance.covariance import Covariance
 from ..heuristics.truncated_power import truncated_power
 from ..limits import Budget, Limits
 from ..numerics.linalg import on_support, with_sign
-from ..result import Result, Status
-from ..stopping import entitled
+from ..result import Result
+from ..status import Status, status_of_gap
 
 
 def improved_by_power_steps(
@@ -44,7 +44,7 @@ def improved_by_power_steps(
                 support=support,
                 objective=value,
                 upper_bound=bound,
-                status=entitled(value, bound, budget.limits, None),
+                status=status_of_gap(value, bound, budget.limits.gap, None),
             )
     status = steps.status if found.status is Status.FEASIBLE else found.status
     return replace(found, status=status, time=budget.elapsed())

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..certificate import BoundName
+from ..constraint_rules import GroupLimits
 from ..covariance.covariance import Covariance
 from ..numerics.blas import all_threads
 from ..numerics.rounding import above_in_units, in_units, power_of_two
 from ..progress import Event, Listener, silent
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
-from ..rules import GroupLimits
 from ..scan.lists import Scan, scan
 from .screening import Screening
 

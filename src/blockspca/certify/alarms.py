@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..bound_names import BoundName
 from ..numerics.rounding import EPS
-from ..result import Result, Status
+from ..result import Result
+from ..status import Status
 
 DEFECT = (
     "internal error: the upper bound {bound:.12g} ({name}) for k = {k} is below "

@@ -14,8 +14,8 @@ from .._validation import FloatArray
 from ..bounds.smaller_k import bound_from_smaller_k
 from ..certificate import BoundName
 from ..covariance.covariance import Covariance
-from ..result import OPTIMAL_GAP, is_within_gap
 from ..search.schur_tree import extent, rounding_allowance
+from ..status import OPTIMAL_GAP, is_within_gap
 from .adaptive_screening import AdaptiveScreening
 
 # In units of the largest entry: squares below the normal range err by 2⁻¹⁰⁷⁴ each, so

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..bounds.compositions import Composition, Compositions, parts_above
 from ..bounds.entry_dual.pairs import OutOfTime
+from ..constraint_rules import GroupLimits
 from ..covariance.covariance import Covariance
 from ..limits import LimitReached
-from ..rules import GroupLimits
 from ..search.tree_log import ROOM, above, below, root_order, tree_text
 from .compositions import level_of
 from .refusals import TreeLimits

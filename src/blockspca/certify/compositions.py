@@ -20,6 +20,7 @@ from .._validation import FloatArray
 from ..bounds.best import NamedBound
 from ..bounds.compositions import Composition, Compositions, best_level
 from ..certificate import BoundName
+from ..constraint_rules import GroupLimits
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Deadline, LimitReached, Limits
 from ..numerics.blas import single_threaded
@@ -27,10 +28,9 @@ from ..numerics.linalg import leading_eigenvector, rayleigh
 from ..numerics.rounding import power_of_two
 from ..numerics.upper_eigenvalues import AGREED
 from ..proof_settings import ProofSettings
-from ..result import OPTIMAL_GAP
-from ..rules import GroupLimits
 from ..search.portfolio import Portfolio
 from ..search.schur_tree import TreeStatistics, extent, rounding_allowance
+from ..status import OPTIMAL_GAP
 
 _NONE = NamedBound(np.inf, BoundName.NONE)
 

@@ -11,14 +11,13 @@ import numpy as np
 
 from ..bounds.closed_form import ObviousBounds
 from ..certificate import BoundName
+from ..constraint_rules import GroupLimits
 from ..covariance.covariance import Covariance
-from ..limits import Status
 from ..numerics.linalg import SMALL, leading_eigenvector, rayleigh, with_sign
 from ..numerics.rounding import above_from_units, above_in_units
-from ..rules import GroupLimits
-from ..stopping import status_of_gap
+from ..status import Status, status_of_gap
 from .alarms import Subsets, alarm, is_below_objective
-from .records import CertifiedStep
+from .steps import CertifiedStep
 
 if TYPE_CHECKING:
     from .path import PathProver

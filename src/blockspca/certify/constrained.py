@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificate import WITH_CONSTRAINTS, BoundName, Certificate, PartClaim, StepClaim
+from ..constraint_rules import Rules
 from ..constraints import Constraints, checked
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Limits
 from ..numerics.linalg import OnSupport
-from ..result import OPTIMAL_GAP, Result, Status
-from ..rules import Rules
-from ..stopping import status_of_gap
-from .options import ProofOptions, choose_prover
+from ..result import Result
+from ..status import OPTIMAL_GAP, Status, status_of_gap
 from .part_search import Run, claim_of, solve_parts
 from .parts import Part, left_of, problem_of
+from .provers import ProofOptions, choose_prover
 from .results import certified_results
 from .whole_groups import solve_whole_groups
 

@@ -9,18 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..constraint_rules import GroupLimits
 from ..covariance.covariance import Covariance
-from ..heuristics.pool import (
-    Pool,
-    best_supports,
-    extended,
-    extended_at_once,
-    leading_pair,
-    swapped,
-)
+from ..heuristics.extend import extended, extended_at_once
+from ..heuristics.pool import Pool, best_supports, leading_pair
+from ..heuristics.swap import swapped
 from ..numerics import cost as _cost
 from ..numerics.linalg import rayleigh
-from ..rules import GroupLimits
 from .screening import Screening
 
 # Rows tried as starts, which cost a product each, and how many of them, the best that

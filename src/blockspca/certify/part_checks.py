@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..certificate import Certificate, PartClaim
-from ..covariance.forced import LevelTooLow
-from ..rules import Rules
+from ..constraint_rules import Rules
+from ..covariance.schur_complement import LevelTooLow
 from .claims import LAPACK_AGREEMENT, BoundChecks
 from .parts import (
     Part,

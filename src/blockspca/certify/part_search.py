@@ -21,17 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificate import PartClaim
+from ..constraint_rules import GroupLimits, Rules
 from ..covariance.covariance import Covariance
-from ..covariance.forced import LevelTooLow, forced
-from ..limits import PROVED, Budget
+from ..covariance.schur_complement import LevelTooLow, forced
+from ..limits import Budget
 from ..numerics.linalg import OnSupport, leading_eigenvector, rayleigh
 from ..numerics.rounding import EPS, TINY
 from ..progress import silent
 from ..proof_settings import Prover
-from ..result import OPTIMAL_GAP, Result, Status, is_within_gap
-from ..rules import GroupLimits, Rules
+from ..result import Result
+from ..status import OPTIMAL_GAP, PROVED, Status, is_within_gap
 from .nonnegative import has_both_signs, nonnegative_loadings
-from .options import ProofOptions, choose_prover
 from .parts import (
     Pairs,
     Part,
@@ -41,6 +41,7 @@ from .parts import (
     negative_pairs,
     problem_of,
 )
+from .provers import ProofOptions, choose_prover
 from .results import certified_results
 
 Problem = TypeVar("Problem")

@@ -5,7 +5,7 @@ that the rules include take a place also where they are in E, with the loading 0
 also where they are in F they may have it: only those of F that the rules do not include
 must have a loading. Its problem is sparse PCA on the features outside both, with the
 places that are left: on A itself, on
-the Schur complement B(τ) of F at a level τ (`covariance/forced.py`), or, for
+the Schur complement B(τ) of F at a level τ (`covariance/schur_complement.py`), or, for
 non-negative loadings, on the same of a matrix that is nowhere below A
 (`covariance/raised.py`). A bound w of that problem bounds the part by max(τ, w).
 
@@ -21,13 +21,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..constraint_rules import GroupLimits, Rules
 from ..covariance.covariance import Covariance
 from ..covariance.derived import restricted
-from ..covariance.forced import forced
 from ..covariance.raised import raised
+from ..covariance.schur_complement import forced
 from ..numerics.rounding import EPS, frobenius_norm
 from ..numerics.upper_eigenvalues import eigenvalue_ceiling
-from ..rules import GroupLimits, Rules
 from .nonnegative import has_both_signs
 
 Pairs = tuple[tuple[int, int], ...]

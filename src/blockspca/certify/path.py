@@ -27,18 +27,17 @@ from ..numerics.linalg import SMALL
 from ..numerics.rounding import EPS, above_from_units, above_in_units
 from ..progress import Event, silent
 from ..proof_settings import Prover
-from ..result import Status
 from ..scan.lists import scan_kernels
 from ..search.portfolio import Portfolio
 from ..search.schur_tree import largest_size
-from ..stopping import status_of_gap
+from ..status import Status, status_of_gap
 from .adaptive_screening import AdaptiveScreening
 from .chain import Chain
 from .conclude import conclude, steps_from_variances
 from .incumbents import Incumbents
-from .options import BY_CHAIN, ProofOptions
-from .records import CertifiedStep, TreeStatistics
+from .provers import BY_CHAIN, ProofOptions
 from .single_k import prove_single_k
+from .steps import CertifiedStep, TreeStatistics
 
 # Passes over the survivors' submatrix before their tree has opened a node
 _SURVIVOR_PASSES = 12

@@ -24,8 +24,9 @@ from ..certificate import BoundName, StepClaim
 from ..limits import Budget, LimitReached
 from ..numerics.rounding import EPS
 from ..proof_file import Proof, Section, needed_version
-from ..result import Result, Status, is_within_gap
+from ..result import Result
 from ..search.tree_log import ROOM, above, below, root_order, tree_text
+from ..status import Status, is_within_gap
 from .adaptive_screening import AdaptiveScreening
 from .composition_records import records_by_counts
 from .group_records import ALL_UNITS, group_tree

@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..certificate import Certificate, PartClaim, StepClaim
+from ..constraint_rules import GroupLimits, Rules
 from ..covariance.covariance import Covariance
 from ..covariance.derived import restricted
-from ..covariance.forced import LevelTooLow, forced
 from ..covariance.raised import raised
+from ..covariance.schur_complement import LevelTooLow, forced
 from ..limits import Limits
 from ..result import Result
-from ..rules import GroupLimits, Rules
 from ..search.tree_log import ROOM
-from .options import ProofOptions
 from .parts import Part, left_of, negative_pairs
+from .provers import ProofOptions
 from .results import certified_results
 
 TAKEN = ("hotelling", "orthogonal")  # what is no product of columns

@@ -12,19 +12,19 @@ from threading import Lock
 from ..bound_names import BoundName
 from ..certificate import Certificate, StepClaim, restated
 from ..covariance.covariance import Covariance
-from ..limits import PROVED, Budget, Limits
+from ..limits import Budget, Limits
 from ..numerics.threads import proof_threads
 from ..progress import Event, Listener, silent
 from ..proof_settings import ProofSettings, Prover
-from ..result import Result, Status
-from ..stopping import status_of_gap
+from ..result import Result
+from ..status import PROVED, Status, status_of_gap
 from .alarms import alarm
-from .dominated import Contrast, Incumbents
-from .options import BY_CHAIN, ProofOptions
+from .contrast import Contrast, Incumbents
 from .path import certified_path
-from .records import CertifiedStep
+from .provers import BY_CHAIN, ProofOptions
 from .side_by_side import side_by_side
 from .single_k import prove_single_k
+from .steps import CertifiedStep
 
 
 def certified_results(

@@ -37,8 +37,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..constraint_rules import GroupLimits
 from ..numerics.rounding import in_units, larger_root
-from ..rules import GroupLimits
 from ..scan.lists import Scan
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..certificate import StepClaim
+from ..constraint_rules import GroupLimits
 from ..covariance.covariance import Covariance
 from ..covariance.sources import ENTRIES_AT_ONCE
 from ..limits import Deadline
@@ -28,7 +29,6 @@ from ..numerics.rounding import (
     product_below,
     squared,
 )
-from ..rules import GroupLimits
 from ..search.limited import keep_limits, row_tops
 from ..search.parts import connected_parts
 from ..search.reference import NodeCapReached, Refuted, Undecided, prove_none_above

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..constraint_rules import GroupLimits
 from ..limits import LimitReached
 from ..numerics.linalg import leading_eigenvector, rayleigh
 from ..numerics.rounding import larger_root
-from ..rules import GroupLimits
 from ..search.tree_log import ROOM, below, root_order
 from .adaptive_screening import AdaptiveScreening
 from .nonnegative import nonnegative_loadings

@@ -22,10 +22,9 @@ from ..limits import Budget, Limits
 from ..numerics.linalg import leading_eigenvector, rayleigh
 from ..progress import Event, Listener, silent
 from ..proof_settings import ProofSettings
-from ..result import OPTIMAL_GAP, Status, is_within_gap
-from ..stopping import status_of_gap
+from ..status import OPTIMAL_GAP, Status, is_within_gap, status_of_gap
 from .compositions import bound_by_compositions
-from .records import CertifiedStep, TreeStatistics
+from .steps import CertifiedStep, TreeStatistics
 
 
 @dataclass(frozen=True)

@@ -23,14 +23,8 @@ from ..covariance.covariance import Covariance, as_covariance
 from ..covariance.derived import DerivedCovariance, restricted
 from ..limits import Deadline
 from ..numerics.rounding import EPS, rounding_of_forms
-from ..result import (
-    OPTIMAL_GAP,
-    STATUS_ULPS,
-    Result,
-    Status,
-    is_within_gap,
-    refuse_contradiction,
-)
+from ..result import Result, refuse_contradiction
+from ..status import OPTIMAL_GAP, STATUS_ULPS, Status, is_within_gap
 from .claims import BoundChecks
 from .part_checks import PartChecks
 from .replay import Replay, replayed_result

@@ -9,7 +9,7 @@ For x with parts x_g on the groups, x'Bx ≤ Σ N_gh ‖x_g‖ ‖x_h‖, and th
 most opt_m(N).
 
 A part of the problem, with some groups in and some out, is bounded by this with B the
-Schur complement of the groups that are in (`covariance/forced.py`) and m the most
+Schur complement of the groups that are in (`covariance.schur_complement`), m the most
 groups that fit into the places that are left. Where that does not suffice a group is
 branched on: in, or out. Parts that no group fits into are single sets.
 
@@ -29,13 +29,13 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..certificate import PartClaim
+from ..constraint_rules import Rules
 from ..covariance.covariance import Covariance
 from ..covariance.derived import DerivedCovariance
-from ..covariance.forced import forced
+from ..covariance.schur_complement import forced
 from ..covariance.sources import MatrixSource
 from ..numerics.linalg import symmetric_eigenvalues
 from ..numerics.rounding import EPS, power_of_two
-from ..rules import Rules
 from .part_search import Run, at_lowest_level, claim_of, single_set
 from .parts import Part, groups_left
 

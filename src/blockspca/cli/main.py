@@ -10,7 +10,7 @@ import typer
 
 from .. import __version__
 from .blocks import blocks
-from .compiling import compile
+from .compile import compile
 from .datasets import datasets
 from .declaring import spread
 from .demo import demo

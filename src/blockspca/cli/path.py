@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from .compiling import compile_before
+from .compile import compile_before
 from .constraining import ConstraintOptions
 from .declaring import option, whole
 from .display import Display

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from .compiling import compile_before
+from .compile import compile_before
 from .constraining import ConstraintOptions
 from .declaring import whole
 from .display import Display
@@ -139,7 +139,7 @@ def fit_components(
     start = constraining.starts(loaded, n_components)
     with display.working("Loading the solver"):
         from ..components import solve_components
-        from ..components.predictive import KERNELS
+        from ..components.prediction_search import KERNELS
         from ..components.requests import features_wanted
         from ..components.scheme_names import as_scheme
         from ..covariance.pca import pca_variances
@@ -205,7 +205,7 @@ def write_proof(
 
 def was_interrupted(results: Iterable[Result]) -> bool:
     """Whether Ctrl-C has stopped one of them."""
-    from ..result import Status
+    from ..status import Status
 
     return any(result.status is Status.INTERRUPTED for result in results)
 
@@ -228,7 +228,7 @@ def end(
 
     `by_choice` where components are not meant to be optimal, only bounded.
     """
-    from ..limits import PROVED, Status
+    from ..status import PROVED, Status
 
     results = list(results)
     if by_choice:
@@ -266,7 +266,7 @@ def why_not_proved(results: list[Result], solving: SolveOptions) -> list[str]:
     """
     from .._messages import gap_in_percent
     from ..certificate import is_left_by_rounding
-    from ..result import Status
+    from ..status import Status
 
     said = []
     limits = solving.limits()

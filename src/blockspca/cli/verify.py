@@ -294,7 +294,7 @@ def _scheme_of(claim: Certificate, scheme: SchemeName | None) -> SchemeName:
 def _read(path: Path) -> Certificate:
     from ..certificate import Certificate
     from ..certify.verification import VerificationError
-    from ..result import NotProvedError
+    from ..status import NotProvedError
 
     try:
         if path.stat().st_size > MAX_BYTES:

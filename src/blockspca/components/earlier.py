@@ -19,8 +19,8 @@ from ..certify.claims import rests_on_earlier
 from ..certify.verification import Verification, require
 from ..covariance.covariance import Covariance
 from ..numerics.rounding import sum_above
-from ..result import Result, Status
-from ..stopping import status_of_gap
+from ..result import Result
+from ..status import Status, status_of_gap
 from .rewrite import with_bound
 from .schemes import Scheme
 

@@ -19,13 +19,14 @@ from ..certificate import BoundName, Certificate, StepClaim
 from ..certify.claims import left_to_components
 from ..certify.verification import Verification, VerificationError
 from ..covariance.covariance import Covariance
-from ..limits import PROVED, Deadline, Limits
+from ..limits import Deadline, Limits
 from ..numerics.blas import single_threaded
 from ..numerics.linalg import vector_on
-from ..result import OPTIMAL_GAP, Result, Status, is_optimal_gap
+from ..result import Result
 from ..search.reference import NodeCapReached, Undecided
-from .constrained import best_orthogonal
-from .constrained_proof import Better, Conditions, ConstrainedSearch
+from ..status import OPTIMAL_GAP, PROVED, Status, is_optimal_gap
+from .conditions import best_orthogonal
+from .conditions_search import Better, Conditions, ConstrainedSearch
 from .earlier import with_claim_checked
 from .rewrite import with_bound, with_component
 from .schemes import Scheme

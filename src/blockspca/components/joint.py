@@ -18,6 +18,7 @@ from ..covariance.covariance import Covariance
 from ..limits import Budget
 from ..numerics import cost as _cost
 from ..result import Result
+from .in_turn import shared_out
 from .joint_entries import JointEntries, joint_entries
 from .joint_split import JointSplit, joint_split
 from .orthogonal import Orthogonalised
@@ -26,7 +27,6 @@ from .shared_heuristic import SharedSet
 from .shared_result import SharedSupport
 from .shared_search import SEARCH_UP_TO
 from .shared_support import bound_shared
-from .solving import shared_out
 from .variance import ENTRIES, SHARED, SPLIT, as_strict_as, joint_upper_bound
 
 JointProof = SharedSupport | JointEntries | JointSplit

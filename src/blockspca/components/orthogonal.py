@@ -22,8 +22,8 @@ from ..covariance.derived import (
 from ..limits import Deadline
 from ..numerics.rounding import EPS
 from ..result import Result
-from .constrained import best_orthogonal, search_constrained, supports_of_rows
-from .constrained_proof import Conditions
+from .conditions import best_orthogonal, search_constrained, supports_of_rows
+from .conditions_search import Conditions
 from .finish import finished
 from .rewrite import with_component
 from .schemes import (

@@ -3,7 +3,7 @@
 Residual deflation chooses each component for its own variance, and ten features of one
 tight group have more of that than ten that speak for many others. What the scores say
 about *all* features, R², may be small then. Here a set V is changed to raise a goal of
-both numbers (`goal`).
+both numbers (`prediction_goal`).
 
 With the others as they are and A_j what they leave of A, component x adds s = x'A_j x
 to the adjusted variances and ρ = x'A_j²x / s to what is predicted. With slopes g and h
@@ -12,10 +12,10 @@ of the goal by the two, its derivative by xx' is
     M = g A_j + h (A_j² − ρ A_j) / s.
 
 Loadings of a support follow by steps to Mx, and supports by exchanging a feature for
-one of those where |Mx| is largest (`_kernels.joint_exchange`). Every component takes
+one of those where |Mx| is largest (`_kernels.prediction_exchange`). Each component has
 its turn until nothing is gained, and again from variations of the best, on a core of
-features that grows by those whose |Mx| is largest of all (`core`). Which sets are begun
-with is said in `predictive`. Nothing is proved here.
+features that grows by those whose |Mx| is largest of all (`prediction_core`).
+`prediction_search` says which sets are begun with. Nothing is proved here.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.joint_constants import DEPENDENT, GAIN, TINY
+from .._kernels.prediction_constants import DEPENDENT, GAIN, TINY
 from .._validation import FloatArray
 from ..bounds.entry_dual.pairs import OutOfTime
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Deadline, Limits
 from ..numerics.linalg import lanczos, largest_entries
 from ..numerics.rounding import power_of_two
-from .core import Core, Indices, Measured
-from .goal import Goal
-from .joint_start import ANGLES, EXCHANGED
 from .lasso import lasso_components
+from .prediction_core import Core, Indices, Measured
+from .prediction_goal import Goal
+from .sweep_start import ANGLES, EXCHANGED
 
 # Constants were doubled and halved: five components of ten features, w = 2.5, on
 # normLung, Eisen2Cov, alon_colon, Leukemia and srbct_khan. Any change, also of the
@@ -351,7 +351,7 @@ def _orthonormal(G: FloatArray, in_place: bool) -> tuple[FloatArray, float]:
     And the sum of the adjusted variances, with those scores first that add most.
     """
     # The order is that of `variance.by_size`, but for scores that others determine up
-    # to rounding: those are left out here, as in `basis` of `_kernels.joint_sets`,
+    # to rounding: those are left out here, as in `basis` of `_kernels.prediction_sets`,
     # which does the same in a kernel, and to other last bits.
     left, order, rows = G.copy(), list[int](), list[FloatArray]()
     adjusted, turn = 0.0, np.eye(len(G))

@@ -32,7 +32,8 @@ from ..covariance.derived import correction_error, projected
 from ..covariance.residual import regressed, residual
 from ..limits import Deadline, Limits
 from ..proof_file import Proof
-from ..result import Result, Status
+from ..result import Result
+from ..status import Status
 from .orthogonal import Orthogonalised, penalty_of
 from .rewrite import with_bound
 from .scheme_names import SCHEMES, as_scheme

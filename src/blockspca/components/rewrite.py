@@ -17,14 +17,8 @@ from ..certificate import BoundName, StepClaim, restated
 from ..certify.alarms import alarm
 from ..covariance.covariance import Covariance
 from ..numerics.rounding import rounding_of_forms
-from ..result import (
-    NEGLIGIBLE,
-    OPTIMAL_GAP,
-    Result,
-    Status,
-    is_optimal_gap,
-    is_within_gap,
-)
+from ..result import NEGLIGIBLE, Result
+from ..status import OPTIMAL_GAP, Status, is_optimal_gap, is_within_gap
 
 
 def with_component(

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..constraint_rules import GroupLimits, Rules
 from ..constraints import Constraints, checked
 from ..covariance.covariance import Covariance
 from ..covariance.derived import restricted
-from ..rules import GroupLimits, Rules
 
 
 @dataclass(frozen=True, eq=False)

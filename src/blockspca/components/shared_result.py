@@ -12,11 +12,11 @@ from .._messages import gap_in_percent
 from .._validation import FloatArray
 from ..certify.claims import LAPACK_AGREEMENT
 from ..certify.verification import Verification, require
+from ..constraint_rules import Rules
 from ..covariance.covariance import Covariance, as_covariance
-from ..limits import Budget, Limits, Status
+from ..limits import Budget, Limits
 from ..numerics.rounding import EPS, rounding_of_forms
-from ..result import refuse_unproved, relative_gap
-from ..rules import Rules
+from ..status import Status, refuse_unproved, relative_gap
 from .shared_bounds import closed_forms
 from .shared_heuristic import SharedSet
 from .shared_problem import SharedProblem

@@ -19,7 +19,7 @@ from ..limits import Budget, NotAffordable
 from ..numerics.blas import single_threaded
 from ..numerics.rounding import EPS
 from ..numerics.upper_eigenvalues import ky_fan_ceiling
-from ..result import OPTIMAL_GAP
+from ..status import OPTIMAL_GAP
 from .shared_copies import CopiesPoint, proved_by_copies
 from .shared_descent import SHORTEST, CopiesDescent
 from .shared_dual import CLAIMED, DualPoint, SharedAscent, SharedNode, begin, proved_at

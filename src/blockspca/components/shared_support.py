@@ -15,13 +15,12 @@ from .._validation import check_n_jobs, check_positive_integer, check_sparsity
 from .._warnings import is_nested_call, warn_caller
 from ..constraints import Constraints, feature_indices
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
-from ..limits import PROVED, Budget, Deadline, Limits, Status, as_limits
+from ..limits import Budget, Deadline, Limits, as_limits
 from ..numerics.blas import single_threaded
 from ..numerics.linalg import with_sign
 from ..numerics.threads import allowed_threads
 from ..progress import Event, Listener, as_listener, silent
-from ..result import OPTIMAL_GAP
-from ..stopping import status_of_gap
+from ..status import OPTIMAL_GAP, PROVED, Status, status_of_gap
 from .shared_bounds import closed_forms
 from .shared_heuristic import SharedHeuristic, SharedSet
 from .shared_problem import SharedProblem, shared_rules

@@ -24,10 +24,12 @@ from ..limits import Budget, Limits, as_limits
 from ..numerics.threads import allowed_threads
 from ..progress import Listener, ProgressLog, as_listener
 from ..proof_file import MayHaveProof, Proof
-from ..result import Result, Status, relative_gap
+from ..result import Result
+from ..status import Status, relative_gap
 from .checks import REGRESSION_AGREEMENT, check_relations, check_variances
 from .earlier import check_earlier_bound
 from .finish import check_finished
+from .in_turn import HALF, Call, chosen_together, in_turn
 from .joint import JointProof, adds_plain, joint_claim
 from .recording import check_recorded, recorded_apart, replayed_components
 from .requests import (
@@ -40,8 +42,7 @@ from .requests import (
 from .scheme_names import as_scheme
 from .schemes import Scheme, in_turn_only, scheme_name
 from .shown import as_html, as_repr, as_rows, as_text
-from .solving import HALF, Call, chosen_together, in_turn
-from .sweeping import swept_again
+from .sweep_goal import swept_again
 from .sweeps import others
 from .undominated import look_is_due, unless_dominated
 from .variance import adjusted_variance, predicted, score_covariance

@@ -41,7 +41,8 @@ import numpy as np
 from .._validation import FloatArray
 from ..certificate import restated
 from ..covariance.covariance import Covariance
-from ..result import OPTIMAL_GAP, Result, Status
+from ..result import Result
+from ..status import OPTIMAL_GAP, Status
 from .generalised_variance import log_volume, raised_loadings
 from .rewrite import with_component
 from .schemes import NoComponent, Scheme, uses_closed

@@ -13,7 +13,7 @@ from ..covariance.covariance import Covariance
 from ..covariance.residual import residual
 from ..numerics.rounding import EPS, frobenius_norm
 from ..result import Result
-from .constrained_proof import Conditions
+from .conditions_search import Conditions
 from .orthogonal import Conditioned
 from .schemes import NoComponent, row_space
 from .variance import correlated, score_covariance, score_rounding

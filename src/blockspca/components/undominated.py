@@ -12,18 +12,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._kernels.joint_constants import ROUNDED
 from .._kernels.loading import times_cut_short
+from .._kernels.prediction_constants import ROUNDED
 from .._validation import FloatArray
 from .._warnings import warn_caller
 from ..certificate import restated
 from ..covariance.covariance import Covariance
 from ..limits import Deadline, NotAffordable
-from ..result import Result, Status
-from .predictive import dominating
+from ..result import Result
+from ..status import Status
+from .in_turn import HALF, Call, bounded, shared_out
+from .prediction_search import dominating
 from .requests import is_disjoint
 from .schemes import ResidualDeflation, Scheme, in_turn_only
-from .solving import HALF, Call, bounded, shared_out
 from .variance import adjusted_variance, predicted, score_covariance
 
 

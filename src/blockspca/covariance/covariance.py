@@ -23,7 +23,7 @@ from .formed import form, worth_forming
 from .ingest import NO_VARIANCE, Preparation, checked_sparse, refuse_overflow
 from .ingest_chunks import accumulate
 from .ingest_matrix import own_matrix, symmetric_sparse
-from .kinds import source_of
+from .input_kinds import source_of
 from .origin import Origin, matrix_origin
 from .sources import DenseDataSource, MatrixSource, Source
 

@@ -20,22 +20,23 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..blocks.threshold_path import ThresholdPath, threshold_path
 from ..certify.constrained import solve_constrained
-from ..certify.options import ProofOptions
+from ..certify.provers import ProofOptions
+from ..components.in_turn import SolveWithin, next_component
 from ..components.requests import check_constraints
 from ..components.scheme_names import as_scheme
 from ..components.schemes import Scheme
 from ..components.solve import placed
-from ..components.solving import SolveWithin, next_component
 from ..components.variance import adjusted_variance, predicted, score_covariance
+from ..constraint_rules import Rules
 from ..constraints import Constraints, checked
 from ..covariance.covariance import Covariance
 from ..covariance.pca import pca_variances
 from ..limits import Deadline, Limits
 from ..pipeline import SETTINGS, solve_path
 from ..progress import Listener, silent
-from ..result import Price, Result, Status
-from ..rules import Rules
+from ..result import Price, Result
 from ..sparsity_path import SparsityPath
+from ..status import Status
 from .dataset import Dataset
 from .state import State
 

@@ -13,7 +13,7 @@ from ..components.recording import check_recorded, recorded_apart
 from ..components.solve import collect
 from ..io.writing import loadings_csv, scores_csv
 from ..limits import Budget, Limits
-from ..result import Status
+from ..status import Status
 from .engine import Answer, Engine
 from .scripts import script
 from .state import State

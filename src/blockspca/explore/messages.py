@@ -15,8 +15,9 @@ from ..inspection.alternatives import Alternatives
 from ..inspection.importance import FeatureImportance
 from ..inspection.stability import Stability
 from ..progress import Event
-from ..result import NEGLIGIBLE, Price, Result, Status
+from ..result import NEGLIGIBLE, Price, Result
 from ..sparsity_path import SparsityPath
+from ..status import Status
 from .dataset import Dataset
 from .engine import PATH_K, Answer
 from .state import MAX_COMPONENTS, MAX_K, State

@@ -1,8 +1,8 @@
-"""Good supports, cheaply: extend by one feature, swap, and restart from rows of A."""
+"""The pool of features that good supports are made of, and eigenvectors within it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -13,11 +13,6 @@ from .._validation import FloatArray
 from ..covariance.covariance import Covariance
 from ..numerics.linalg import SMALL, leading_eigenvector, rayleigh
 from ..numerics.rounding import in_units
-from ..rules import GroupLimits
-
-# How far above λ(S) the swap test puts its shift: near enough to see small gains,
-# far enough to keep τI − A_SS well conditioned.
-_SWAP_SHIFT = 1e-7
 
 # −λmin / |λmax| from which on LAPACK's λmax is not right to 1e-12 of itself.
 _LOPSIDED = 1e3
@@ -71,7 +66,7 @@ class Pool:
 
     def within(self, at: NDArray[np.int64]) -> FloatArray:
         """The part of `matrix` at some positions."""
-        return _submatrix(self.matrix, at)
+        return submatrix_at(self.matrix, at)
 
 
 def first_pool(k_max: int) -> int:
@@ -81,8 +76,8 @@ def first_pool(k_max: int) -> int:
     return max(4 * k_max, min(10 * k_max, 100))
 
 
-def _submatrix(matrix: FloatArray, at: NDArray[np.int64]) -> FloatArray:
-    return matrix.take(at, 0).take(at, 1)  # half the time of an index
+def submatrix_at(matrix: FloatArray, at: NDArray[np.int64]) -> FloatArray:
+    return matrix.take(at, 0).take(at, 1)  # twice as fast as [at][:, at]
 
 
 def leading_pair(
@@ -91,7 +86,7 @@ def leading_pair(
     """λ(S) and its eigenvector."""
     if len(support) == 1:
         return float(matrix[support[0], support[0]]), np.ones(1)
-    within = _submatrix(matrix, support)
+    within = submatrix_at(matrix, support)
     if len(support) > SMALL:
         x = leading_eigenvector(within)
         return rayleigh(within, x), x
@@ -125,7 +120,7 @@ def _eigen(within: FloatArray) -> tuple[FloatArray, FloatArray]:
 Resolvent = Callable[[float], FloatArray]
 
 
-def _spectrum(
+def spectrum(
     within: FloatArray, pair: tuple[float, FloatArray] | None = None
 ) -> tuple[float, FloatArray, Resolvent]:
     """λ, its eigenvector and τ ↦ (τI − A_SS)^{-1} for A_SS; `pair` is λ and x."""
@@ -142,141 +137,6 @@ def _spectrum(
         vectors[:, -1],
         lambda tau: (vectors / (tau - values)) @ vectors.T,
     )
-
-
-def extended(
-    matrix: FloatArray,
-    support: NDArray[np.int64],
-    size: int,
-    pair: tuple[float, FloatArray] | None = None,
-    groups: GroupLimits | None = None,
-) -> NDArray[np.int64]:
-    """Add features one by one, each time the best by λmax [[λ(S), b], [b, A_jj]].
-
-    b = x'A_Sj with x the eigenvector of S, so the 2×2 value is a lower bound on
-    λ(S ∪ {j}) and the objective never falls.  `pair` is λ(S) and x, if known. With
-    groups, which have room for `size` features, their limits are kept.
-    """
-    diagonal = matrix.diagonal()
-    while len(support) < size:
-        if len(support) == 0:
-            support = diagonal.argmax(axis=0, keepdims=True)  # as an array
-            continue
-        value, x = pair or leading_pair(matrix, support)
-        pair = None
-        coupling = x.dot(matrix.take(support, 0))
-        half = (diagonal - value) / 2
-        scores = half + np.hypot(half, coupling)  # less λ(S), the same for all
-        scores[support] = -np.inf
-        if groups is not None:
-            scores[groups.closed_to(support)] = -np.inf
-        added = np.empty(len(support) + 1, dtype=np.int64)
-        added[:-1], added[-1] = support, scores.argmax()
-        support = added
-    return support
-
-
-def extended_at_once(
-    matrix: FloatArray,
-    support: NDArray[np.int64],
-    size: int,
-    groups: GroupLimits | None,
-) -> NDArray[np.int64]:
-    """Add the features that `extended` would look at first, all in one step.
-
-    For when time is up: one eigenvector in place of one for each feature.
-    """
-    missing = size - len(support)
-    if missing <= 0:
-        return support
-    diagonal = matrix.diagonal()
-    if len(support) == 0:
-        scores = diagonal.copy()
-    else:
-        value, x = leading_pair(matrix, support)
-        half = (diagonal - value) / 2
-        scores = half + np.hypot(half, x @ matrix.take(support, 0))
-        scores[support] = -np.inf
-    order = np.argsort(-scores, kind="stable")
-    if groups is not None:
-        return groups.first(
-            np.concatenate([support, order[: -len(support) or None]]), size
-        )
-    return np.concatenate([support, order[:missing]])
-
-
-Swapped = tuple[NDArray[np.int64], float, FloatArray]
-
-
-def swaps(
-    matrix: FloatArray,
-    support: NDArray[np.int64],
-    groups: GroupLimits | None = None,
-    pair: tuple[float, FloatArray] | None = None,
-) -> Iterator[Swapped]:
-    """Yield S, λ(S) and its eigenvector: as given, then after each swap that raises λ.
-
-    With M = (τI − A_SS)^{-1}, V = M A_S· and q_j = A_jS V_j, all swaps at once:
-
-        λ(S \\ {i} ∪ {j}) > τ   ⇔   A_jj + q_j − V_ij² / M_ii > τ,
-
-    by the Schur complement and the deletion formula for M.  O(k² n) a round.  With
-    groups, their limits are kept.  `pair` is λ(S) and x, if known.
-    """
-    diagonal = matrix.diagonal()
-    value, x, resolvent = _spectrum(_submatrix(matrix, support), pair)
-    spread = max(abs(value), float(np.abs(diagonal[support]).max())) or 1.0
-    while True:
-        yield support, value, x
-        if len(support) == len(matrix):
-            return
-        spread = max(spread, abs(value))  # or τ is λ itself once that has grown
-        tau = value + _SWAP_SHIFT * spread
-        rows, columns = matrix[support], np.arange(len(matrix))
-        if 2 * len(support) > len(matrix):  # most columns are those of the support
-            columns = np.delete(columns, support)
-            rows = rows[:, columns]
-        inverse = resolvent(tau)
-        V = inverse @ rows
-        scores = V * V
-        scores /= -inverse.diagonal()[:, None]
-        scores += diagonal[columns] + np.einsum("ij,ij->j", rows, V)
-        if len(columns) == len(matrix):
-            scores[:, support] = -np.inf
-        if groups is not None:
-            scores[~groups.exchanges(support)[:, columns]] = -np.inf
-        best = int(np.argmax(scores))
-        i, j = divmod(best, len(columns))
-        if not scores[i, j] > tau:
-            return
-        candidate = support.copy()
-        candidate[i] = columns[j]
-        raised = _spectrum(_submatrix(matrix, candidate))
-        if not raised[0] > value:
-            return
-        support = candidate
-        value, x, resolvent = raised
-
-
-def swapped(
-    matrix: FloatArray,
-    support: NDArray[np.int64],
-    max_swaps: int = 1000,
-    stop: Callable[[], bool] = lambda: False,
-    groups: GroupLimits | None = None,
-    pair: tuple[float, FloatArray] | None = None,
-) -> Swapped:
-    """The last of `swaps`; `stop` is asked before each round, True ends them."""
-    found = swaps(matrix, support, groups, pair)
-    last = next(found)
-    for _ in range(max_swaps):
-        if stop():
-            break
-        better = next(found, None)
-        if better is None:
-            break
-        last = better
-    return last
 
 
 def best_supports(

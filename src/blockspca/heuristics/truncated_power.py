@@ -29,10 +29,12 @@ from ..numerics.linalg import (
 )
 from ..numerics.rounding import in_units, power_of_two
 from ..numerics.threads import blas_limited_to
-from ..result import Solution, Status
-from .pool import Pool, leading_pair, swapped
+from ..result import Solution
+from ..status import Status
+from .pool import Pool, leading_pair
 from .power_iteration import power_iteration
 from .row_norms import squared_row_norms
+from .swap import swapped
 
 # Supports are cut down in steps: what a larger k settles first is a better start.
 RATIOS = (2.0, 1.5, 1.2, 1.0)

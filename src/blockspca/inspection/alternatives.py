@@ -36,17 +36,18 @@ from .._validation import (
 from ..certify.adaptive_screening import AdaptiveScreening
 from ..certify.chain import Chain
 from ..certify.constrained import solve_constrained
-from ..certify.options import ProofOptions
+from ..certify.provers import ProofOptions
 from ..certify.results import certified_results
+from ..constraint_rules import Rules
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
-from ..limits import Budget, LimitReached, Limits, Status, as_limits
+from ..limits import Budget, LimitReached, Limits, as_limits
 from ..numerics.linalg import symmetric_eigenvalues
 from ..numerics.threads import allowed_threads
 from ..pipeline import SETTINGS, solve
-from ..result import OPTIMAL_GAP, Result
-from ..rules import Rules
+from ..result import Result
 from ..scan.lists import scan_kernels
 from ..search.schur_tree import ProofTree, extent, rounding_allowance
+from ..status import OPTIMAL_GAP, Status
 
 MAX_SETS = 10_000
 _SLICE = 2000  # nodes between two looks at the clock

@@ -12,7 +12,8 @@ from ..covariance.contrast import contrastive
 from ..covariance.covariance import Covariance, as_covariance
 from ..limits import Budget, Limits, as_limits
 from ..pipeline import solve
-from ..result import Result, Status
+from ..result import Result
+from ..status import Status
 
 WEIGHTS = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray, check_n_jobs, names_of
 from ..certify.constrained import solve_constrained
-from ..certify.options import ProofOptions
+from ..certify.provers import ProofOptions
+from ..constraint_rules import Rules
 from ..covariance.covariance import Covariance, as_covariance
 from ..limits import Budget, Limits, as_limits
 from ..numerics.threads import allowed_threads
 from ..pipeline import SETTINGS
-from ..result import Result, Status
-from ..rules import Rules
+from ..result import Result
+from ..status import Status
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,8 @@ from ..covariance.sources import MomentSource
 from ..limits import Budget, Limits, as_limits
 from ..numerics.rounding import sum_above
 from ..pipeline import solve
-from ..result import Result, Status
+from ..result import Result
+from ..status import Status
 
 
 @dataclass(frozen=True, eq=False)

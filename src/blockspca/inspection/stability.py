@@ -27,7 +27,8 @@ from .._validation import (
 from ..components import Scheme, solve_components
 from ..constraints import Constraints
 from ..covariance.covariance import Covariance
-from ..limits import PROVED, Deadline, Limits, Status, as_limits
+from ..limits import Deadline, Limits, as_limits
+from ..status import PROVED, Status
 
 _Z = 1.959963984540054  # of a two-sided interval of 95 %
 

@@ -135,7 +135,7 @@ def read_zarr(path: Path, request: Request) -> Table:
 
 def _annotated(path: Path, root: Any, request: Request) -> Table:
     """The table of an AnnData whose file or store is open."""
-    from ..covariance.kinds import opened
+    from ..covariance.input_kinds import opened
 
     key = request.key
     where = "X" if key is None else f"layers/{key}"

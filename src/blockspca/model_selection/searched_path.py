@@ -10,14 +10,17 @@ from numpy.typing import NDArray
 from .._kernels.loading import load
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
-from ..heuristics.pool import Swapped, extended, first_pool, leading_pair, swapped
+from ..heuristics.extend import extended
+from ..heuristics.pool import first_pool, leading_pair
+from ..heuristics.swap import Swapped, swapped
 from ..limits import Budget, LimitReached, Limits
 from ..numerics.blas import single_threaded
 from ..numerics.linalg import OnSupport, vector_on, with_sign
 from ..numerics.rounding import in_units, power_of_two
-from ..result import Result, Status
+from ..result import Result
 from ..scan.lists import scan, scan_kernels
 from ..sparsity_path import SparsityPath
+from ..status import Status
 
 N_STARTS = 10  # rows of A that are looked at, at each of a few k
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..blocks.threshold_path import ThresholdPath
-from ..result import Status
 from ..sparsity_path import SparsityPath
+from ..status import Status
 
 if TYPE_CHECKING:
     from ..inspection.alternatives import Alternatives

@@ -13,7 +13,8 @@ from .._messages import count, gap_in_percent, percent
 from ..certificate import BoundName, Certificate, StepClaim
 from ..components.joint import adds_plain
 from ..components.shown import in_place_of, proof_of
-from ..result import Result, Status
+from ..result import Result
+from ..status import Status
 from .inspection import about_alternatives, about_stability, importance_rows
 
 if TYPE_CHECKING:

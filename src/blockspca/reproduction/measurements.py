@@ -21,10 +21,11 @@ from ..datasets.paper_sets import load_paper_set
 from ..heuristics.truncated_power import truncated_power
 from ..limits import Limits
 from ..pipeline import solve, solve_path
-from ..result import Result, Status
+from ..result import Result
 from ..scan.lists import scan
 from ..solvers import BranchAndBound, Chan
 from ..solvers.base import Solution
+from ..status import Status
 
 T = TypeVar("T")
 Timed = Callable[[Covariance, float], "Result | Solution"]

@@ -15,8 +15,8 @@ from ..blocks.strategies import FixedThreshold, NoiseThreshold
 from ..datasets.synthetic import noisy_blocks
 from ..limits import Limits
 from ..pipeline import solve
-from ..result import Status
 from ..solvers import BranchAndBound
+from ..status import Status
 from .measurements import Measurements, raise_if_interrupted, timed
 from .printed_values import Verdict, match, printed_rows
 from .table import ReproducedTable, make_table

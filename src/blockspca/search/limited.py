@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..constraint_rules import GroupLimits
 from ..covariance.covariance import Covariance
 from ..covariance.sources import ENTRIES_AT_ONCE
-from ..rules import GroupLimits
 
 
 def keep_limits(

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from .._kernels.loading import load
 from .._validation import FloatArray
 from ..certificate import BoundName
+from ..constraint_rules import GroupLimits
 from ..heuristics.pool import leading_pair
 from ..limits import Budget
 from ..numerics import cost as _cost
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
-from ..rules import GroupLimits
 from .averaging import no_support_above
 from .parts import connected_parts
 from .schur_tree import Outcome, ProofTree, TreeStatistics, run_tree

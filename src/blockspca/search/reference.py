@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..constraint_rules import GroupLimits
 from ..limits import Deadline
 from ..numerics.linalg import leading_eigenvector, rayleigh
 from ..numerics.rounding import (
@@ -48,7 +49,6 @@ from ..numerics.rounding import (
     sums_above,
 )
 from ..numerics.upper_eigenvalues import is_below
-from ..rules import GroupLimits
 from .spectral import Fixing, spectral_fixing
 
 SPECTRAL_FROM = 10  # from this k on the search begins with the leading eigenvectors

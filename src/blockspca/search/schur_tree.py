@@ -55,8 +55,8 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..certificate import BoundName
+from ..constraint_rules import GroupLimits
 from ..numerics.rounding import EPS
-from ..rules import GroupLimits
 
 _SLICE_SECONDS = 0.05  # between two looks at the clock, at Ctrl-C and at listeners
 _FIRST_ENTRIES = 2**23  # of A, for the nodes of the first slice to look at

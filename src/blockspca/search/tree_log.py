@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..constraint_rules import GroupLimits
 from ..numerics.rounding import larger_root
-from ..rules import GroupLimits
 
 # Of |τ|: a hundred times what float64 does to an inequality of a node, and a thirtieth
 # of what "optimal" leaves open.

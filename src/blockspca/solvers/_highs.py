@@ -18,7 +18,7 @@ import numpy as np
 from .._validation import FloatArray
 from ..bounds.closed_form import cheap_bound
 from ..limits import Budget
-from ..result import Status, relative_gap
+from ..status import Status, relative_gap
 from .base import Deadline, Limits, SolverError
 from .local_search import LocalSearch
 from .template import BaseSolver, SolverRun

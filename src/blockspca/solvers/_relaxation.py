@@ -12,7 +12,7 @@ from .._validation import FloatArray
 from ..bounds.closed_form import largest_eigenvalue_bound
 from ..numerics.linalg import leading_eigenvector
 from ..numerics.rounding import EPS
-from ..result import OPTIMAL_GAP, Status, relative_gap
+from ..status import OPTIMAL_GAP, Status, relative_gap
 from .template import BaseSolver, SolverRun
 
 CHECK_EVERY = 20  # iterations between two evaluations of the bound

@@ -12,7 +12,7 @@ from .._validation import FloatArray
 from ..covariance.covariance import Covariance
 from ..covariance.sources import Source
 from ..numerics.rounding import power_of_four
-from ..result import Status
+from ..status import Status
 from .base import Solution
 
 EXTREME = 1e100  # entries beyond it, or its inverse, are divided by a power of four

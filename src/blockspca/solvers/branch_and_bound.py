@@ -17,8 +17,8 @@ from .._validation import FloatArray
 from ..bounds.closed_form import largest_eigenvalue_bound, row_sum_bound
 from ..covariance.covariance import Covariance
 from ..covariance.sources import ENTRIES_AT_ONCE
-from ..heuristics.pool import swapped
-from ..limits import STOPPED
+from ..heuristics.swap import swapped
+from ..limits import stop_reason
 from ..numerics.linalg import (
     largest_entries,
     leading_eigenpairs,
@@ -29,8 +29,7 @@ from ..numerics.linalg import (
     with_sign,
 )
 from ..numerics.rounding import EPS
-from ..result import Status
-from ..stopping import entitled, stop_reason
+from ..status import STOPPED, Status, status_of_gap
 from ._reduction import ascend, reduce_features, rounding_error, tolerance
 from ._spectrum import SPECTRUM_SIZE, Spectrum
 from ._unit import ScaledSource, in_unit, rough_size, unit_of
@@ -142,7 +141,7 @@ class BranchAndBound(CovarianceSolver):
         if k >= len(A):
             x = leading_eigenvector(A)
             bound = largest_eigenvalue_bound(A)
-            status = entitled(rayleigh(A, x), bound, limits, None)
+            status = status_of_gap(rayleigh(A, x), bound, limits.gap, None)
             return Solution(x, bound, status)
         if k == 2:
             return _best_of_all_pairs(A, limits)
@@ -209,7 +208,9 @@ class BranchAndBound(CovarianceSolver):
             x, objective = within, value
         bound = max(bound, objective)
         stopped = solution.status if solution.status in STOPPED else None
-        status = entitled(objective, bound, limits, stopped)
+        status = status_of_gap(
+            objective, bound, limits.gap, stopped, keep_interrupt=True
+        )
         return Solution(x, bound, status, solution.nodes)
 
 
@@ -227,7 +228,7 @@ def _largest(variances: FloatArray, error: float) -> Solution:
     x[variances.argmax()] = 1.0
     largest = float(variances.max())
     bound = largest + error
-    return Solution(x, bound, entitled(largest, bound, Limits(), None))
+    return Solution(x, bound, status_of_gap(largest, bound, None, None))
 
 
 def _best_of_all_pairs(A: FloatArray, limits: Limits) -> Solution:
@@ -248,7 +249,11 @@ def _best_of_all_pairs(A: FloatArray, limits: Limits) -> Solution:
         stopped = Status.INTERRUPTED
     x, objective = on_support(A, pair)
     bound = math.inf if stopped else max(bound, objective)
-    return Solution(x, bound, entitled(objective, bound, limits, stopped))
+    return Solution(
+        x,
+        bound,
+        status_of_gap(objective, bound, limits.gap, stopped, keep_interrupt=True),
+    )
 
 
 class _Search:
@@ -455,5 +460,7 @@ class _Search:
         if left > -math.inf:
             error = rounding_error(self.k, self.eigen_size, left, self.scale)
             bound = max(bound, left + error)
-        status = entitled(self.objective, bound, self.limits, stopped)
+        status = status_of_gap(
+            self.objective, bound, self.limits.gap, stopped, keep_interrupt=True
+        )
         return Solution(self.x, bound, status, self.nodes)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..bounds.closed_form import cheap_bound, eigenvalue_error
 from ..numerics.linalg import symmetric_eigenvalues
-from ..result import Status
+from ..status import Status
 from .base import EXACT
 from .template import BaseSolver, SolverRun
 

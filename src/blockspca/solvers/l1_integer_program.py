@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from .._validation import FloatArray
-from ..heuristics.pool import swapped
+from ..heuristics.swap import swapped
 from ..numerics.linalg import leading_eigenvector
-from ..result import Status
+from ..status import Status
 from ._eigenbasis_program import EigenbasisProgram
 from ._highs import affords_program, gap_wanted, value_to_beat
 from .convex_relaxation import ConvexRelaxation

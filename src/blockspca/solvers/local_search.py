@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._validation import FloatArray
-from ..heuristics.pool import swaps
+from ..heuristics.swap import swaps
 from .greedy import Greedy
 from .template import BaseSolver, SolverRun
 

@@ -14,7 +14,7 @@ from ..bounds.closed_form import largest_eigenvalue_bound, row_sum_bound
 from ..guarantee import within_factor
 from ..numerics.linalg import largest_entries, symmetric_eigenvalues
 from ..numerics.rounding import EPS
-from ..result import Status
+from ..status import Status
 from .base import Deadline, Guarantee, Limits
 from .template import BaseSolver, SolverRun
 

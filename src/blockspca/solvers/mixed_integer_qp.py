@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._validation import FloatArray
-from ..result import Status
+from ..status import Status
 from ._eigenbasis_program import EigenbasisProgram
 from ._highs import ExactProgram, affords_program, gap_wanted, value_to_beat
 from .base import EXACT

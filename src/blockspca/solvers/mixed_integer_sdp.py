@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..bounds.closed_form import largest_eigenvalue_bound, row_sum_bound
 from ..numerics.linalg import leading_eigenvector, symmetric_eigenvalues
-from ..result import Status
+from ..status import Status
 from ._highs import TOLERANCE, ExactProgram, gap_wanted, minimise, start_locally
 from .base import EXACT, SolverError
 from .template import SolverRun

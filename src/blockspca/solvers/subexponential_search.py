@@ -14,7 +14,7 @@ from ..guarantee import within_factor
 from ..numerics.linalg import largest_entries, leading_eigenvector
 from ..numerics.rounding import EPS
 from ..numerics.upper_eigenvalues import psd_shift
-from ..result import Status
+from ..status import Status
 from .base import Guarantee
 from .exhaustive import evaluated_subsets
 from .template import BaseSolver, SolverRun

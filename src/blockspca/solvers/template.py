@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from .._validation import FloatArray, check_positive, check_positive_integer
 from ..bounds.closed_form import largest_eigenvalue_bound
 from ..covariance.covariance import Covariance
+from ..limits import stop_reason
 from ..numerics.linalg import largest_entries, on_support
-from ..result import Status
-from ..stopping import entitled, stop_reason
+from ..status import Status, status_of_gap
 from .base import HEURISTIC, Deadline, Guarantee, Limits, Solution
 
 Support = Sequence[int] | NDArray[np.intp]
@@ -230,9 +230,11 @@ class BaseSolver(ABC):
         return Solution(x, bound, self._status(run), run.nodes)
 
     def _status(self, run: SolverRun) -> Status:
-        """The status by the rule in `stopping`."""
+        """The status by the rule in `status`."""
         bound = max(run.upper_bound, run.objective)
-        return entitled(run.objective, bound, run.limits, run.stopped)
+        return status_of_gap(
+            run.objective, bound, run.limits.gap, run.stopped, keep_interrupt=True
+        )
 
     def _check_parameters(self) -> None:
         """Raise ValueError or TypeError for a parameter that makes no sense."""

@@ -12,7 +12,7 @@ import zoo
 from blockspca.bounds.entry_dual.bound import entry_bound
 from blockspca.bounds.entry_dual.record import EntryRecord
 from blockspca.certificate import BoundName, Certificate, StepClaim
-from blockspca.result import OPTIMAL_GAP, Status
+from blockspca.status import OPTIMAL_GAP, Status
 
 
 @pytest.fixture(scope="module")

@@ -20,10 +20,10 @@ from ..limits import Budget, Deadline, Limits
 from ..numerics.linalg import on_support, with_sign
 from ..pipeline import AT_NO_COST, solve
 from ..progress import Listener
-from ..result import Result, Status
-from ..stopping import entitled
+from ..result import Result
+from ..status import Status, status_of_gap
 from .earlier import with_earlier_bound
-from .predictive import more_predictive
+from .prediction_search import more_predictive
 from .requests import is_disjoint, prediction_of
 from .rewrite import renumbered, tidied, with_component
 from .schemes import NoComponent, Scheme, SolveOne, uses_closed
@@ -236,7 +236,9 @@ def _without_proof(
             support=np.flatnonzero(x),
             objective=objective,
             upper_bound=bound,
-            status=entitled(objective, bound, limits, stopped),
+            status=status_of_gap(
+                objective, bound, limits.gap, stopped, keep_interrupt=True
+            ),
             k=k,
             n_features=cov.n_features,
             bound_name=name,

@@ -12,8 +12,9 @@ import numpy as np
 from numba import types
 
 from .arrays import INTS, LABELS, MATRIX, TABLE, VECTOR
-from .joint_constants import CANDIDATES, DEPENDENT, FITS, GAIN, REFINED, TINY
-from .joint_sets import (
+from .options import ENTRY, INNER, njit
+from .prediction_constants import CANDIDATES, DEPENDENT, FITS, GAIN, REFINED, TINY
+from .prediction_sets import (
     Components,
     Measures,
     basis,
@@ -24,7 +25,6 @@ from .joint_sets import (
     sandwich,
     together,
 )
-from .options import ENTRY, INNER, njit
 
 FITTED = 1e-6  # gain of the last step to the loadings of a support
 

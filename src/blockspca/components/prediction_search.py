@@ -20,12 +20,12 @@ from ..bounds.entry_dual.pairs import OutOfTime
 from ..covariance.covariance import Covariance
 from ..limits import Deadline, NotAffordable
 from ..numerics.rounding import power_of_two
-from .core import Measured
-from .goal import USUAL, Goal
 from .prediction import MUCH, Prediction
+from .prediction_core import Measured
+from .prediction_goal import USUAL, Goal
 from .variance import adjusted_variance, by_size, score_covariance
 
-KERNELS = ("joint_sets", "joint_exchange", "lasso")
+KERNELS = ("prediction_sets", "prediction_exchange", "lasso")
 NOT_COMPARED = (
     "above_lasso=True: the time was up before a lasso was fitted, so that the "
     "components may have less adjusted variance or R² than its; pass a longer limit."

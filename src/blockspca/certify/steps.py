@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..certificate import BoundName
 from ..progress import Event
-from ..result import OPTIMAL_GAP, Status, relative_gap
 from ..search.schur_tree import TreeStatistics
+from ..status import OPTIMAL_GAP, Status, relative_gap
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,12 @@ import numpy as np
 from .._warnings import warn_caller
 from ..certificate import restated
 from ..limits import Deadline
-from ..result import Result, Status
+from ..result import Result
+from ..status import Status
 from .generalised_variance import log_volume
+from .in_turn import HALF, Call, SolveWithin, shared_out
 from .joint import budget_of_sweeps
-from .joint_start import begun_together
-from .solving import HALF, Call, SolveWithin, shared_out
+from .sweep_start import begun_together
 from .sweeps import NotAmongTheOthers, SweepGoal, swept, total, unproved
 from .variance import score_covariance
 

@@ -25,7 +25,7 @@ from ..covariance.derived import restricted
 from ..limits import Deadline
 from ..numerics.linalg import largest_entries
 from ..result import Result
-from .constrained import MOST_DENSE, ascend, search_constrained, supports_of_rows
+from .conditions import MOST_DENSE, ascend, search_constrained, supports_of_rows
 from .orthogonal import Conditioned
 from .schemes import Scheme, SolveOne
 from .sweeps import total, unproved

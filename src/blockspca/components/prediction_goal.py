@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._kernels.joint_constants import ROUNDED
+from .._kernels.prediction_constants import ROUNDED
 from .._validation import FloatArray
 
 # Five components of ten features have more of both numbers than the lasso's on 19 of 19
@@ -66,7 +66,7 @@ class Goal:
     hard: bool = False
 
     def numbers(self) -> FloatArray:
-        """Return the goal as `_kernels.joint_sets` has it."""
+        """Return the goal as `_kernels.prediction_sets` has it."""
         if self.above is None:
             return np.array([self.weight, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
         left = max(self.ceiling - self.above[1], LEAST_LEFT * self.above[1])
@@ -82,13 +82,13 @@ class Goal:
 
     def value(self, adjusted: float, predicted: float) -> float:
         """Return the goal of a set; −∞ of one that has nothing."""
-        from .._kernels.joint_sets import goal_value
+        from .._kernels.prediction_sets import goal_value
 
         return float(goal_value(self.numbers(), adjusted, predicted))
 
     def slopes(self, adjusted: float, predicted: float) -> tuple[float, float]:
         """Return the derivatives by a and by p."""
-        from .._kernels.joint_sets import goal_slopes
+        from .._kernels.prediction_sets import goal_slopes
 
         on_adjusted, on_predicted = goal_slopes(self.numbers(), adjusted, predicted)
         return float(on_adjusted), float(on_predicted)

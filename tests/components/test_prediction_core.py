@@ -8,10 +8,10 @@ import scipy.sparse as sp
 
 import blockspca as bs
 from blockspca.bounds.entry_dual.pairs import OutOfTime
-from blockspca.components import core as module
-from blockspca.components.core import Core
-from blockspca.components.goal import Goal
+from blockspca.components import prediction_core as module
 from blockspca.components.prediction import Prediction
+from blockspca.components.prediction_core import Core
+from blockspca.components.prediction_goal import Goal
 from blockspca.limits import Budget, Deadline
 from component_problems import overlapping_factors
 

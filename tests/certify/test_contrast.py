@@ -20,8 +20,8 @@ from blockspca.bounds.closed_form import above_target
 from blockspca.bounds.entry_dual.pairs import seconds_of_pass
 from blockspca.certificate import BoundName, Certificate
 from blockspca.certify import results
-from blockspca.certify.dominated import Contrast
-from blockspca.certify.options import ProofOptions
+from blockspca.certify.contrast import Contrast
+from blockspca.certify.provers import ProofOptions
 from blockspca.components.rewrite import renumbered
 from blockspca.covariance.derived import masked, restricted
 from blockspca.progress import Event, silent

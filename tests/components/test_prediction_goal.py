@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from blockspca.components.goal import COSTS, USUAL, WIDTHS, Goal
+from blockspca.components.prediction_goal import COSTS, USUAL, WIDTHS, Goal
 
 FREE, BOUND = Goal(2.0), Goal(2.0, (0.3, 0.6), 0.8)
 HEAVY = Goal(250.0, (0.3, 0.6), 0.8)

@@ -7,7 +7,7 @@ import inspect
 import numpy as np
 import pytest
 
-from blockspca._kernels import joint_exchange, joint_sets
+from blockspca._kernels import prediction_exchange, prediction_sets
 
 GOALS = {
     "free": [2.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0],
@@ -19,7 +19,7 @@ GOALS = {
 @pytest.fixture
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace every compiled function by its Python source."""
-    for module in (joint_sets, joint_exchange):
+    for module in (prediction_sets, prediction_exchange):
         for name, function in inspect.getmembers(module):
             if hasattr(function, "py_func"):
                 monkeypatch.setattr(module, name, function.py_func)
@@ -33,11 +33,11 @@ def turned(name: str, disjoint: bool) -> tuple[np.ndarray, ...]:
     supports = rng.permutation(12)[:9].reshape(3, 3)
     loadings = rng.normal(size=(3, 3))
     loadings /= np.linalg.norm(loadings, axis=1, keepdims=True)
-    reached = joint_exchange.take_turns(
+    reached = prediction_exchange.take_turns(
         A,
         A @ A,
         np.array(GOALS[name]),
-        joint_sets.Components(supports, loadings, np.array([3, 2, 3])),
+        prediction_sets.Components(supports, loadings, np.array([3, 2, 3])),
         False,
         disjoint,
         (0, 0, 12, 60, 40),

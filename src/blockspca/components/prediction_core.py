@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.joint_constants import CANDIDATES, EXCHANGES, FITS, REFINED, STEPS
+from .._kernels.prediction_constants import CANDIDATES, EXCHANGES, FITS, REFINED, STEPS
 from .._validation import FloatArray
 from ..bounds.entry_dual.pairs import OutOfTime
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics import cost as _cost
-from .goal import Goal
+from .prediction_goal import Goal
 
 Indices = NDArray[np.intp]
 
@@ -167,8 +167,8 @@ class Core:
         disjoint : bool
             Whether no feature may be used twice.
         """
-        from .._kernels.joint_exchange import take_turns
-        from .._kernels.joint_sets import Components
+        from .._kernels.prediction_exchange import take_turns
+        from .._kernels.prediction_sets import Components
 
         m, d = V.shape
         supports, loadings = np.zeros((m, max(ks)), np.int64), np.zeros((m, max(ks)))

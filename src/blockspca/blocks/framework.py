@@ -12,10 +12,10 @@ from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Limits
 from ..progress import Event, Listener
-from ..result import Result, Status, Visit
+from ..result import Result, Visit
 from ..scan.lists import scan, scan_kernels
 from ..solvers.base import Solver, SolverError
-from ..stopping import claim
+from ..status import Status, status_of_gap
 from .block_solve import BlockSolve, block_solve, is_plug_in
 from .forest import path_to_size
 from .strategies import ThresholdStrategy
@@ -98,7 +98,7 @@ def solve_blocks(
         support=best.support,
         objective=best.objective,
         upper_bound=upper_bound,
-        status=claim(best.objective, upper_bound, limits, ended),
+        status=status_of_gap(best.objective, upper_bound, limits.gap, ended),
         k=k,
         n_features=cov.n_features,
         message=" ".join(filter(None, (failures, _replaced(solves, best, solver)))),

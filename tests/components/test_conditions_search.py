@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from blockspca.components.constrained import best_orthogonal
-from blockspca.components.constrained_proof import (
+from blockspca.components.conditions import best_orthogonal
+from blockspca.components.conditions_search import (
     Better,
     Conditions,
     ConstrainedSearch,

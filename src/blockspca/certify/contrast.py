@@ -19,13 +19,13 @@ from ..bounds.entry_dual.pairs import seconds_of_pass
 from ..certificate import BoundName, StepClaim, TargetClaim, restated
 from ..covariance.covariance import Covariance
 from ..covariance.dominance import Dominance
-from ..limits import PROVED, Budget, Limits
+from ..limits import Budget, Limits
 from ..numerics.linalg import on_support
 from ..progress import Event, silent
-from ..result import OPTIMAL_GAP, Result, Status
-from ..stopping import status_of_gap
+from ..result import Result
+from ..status import OPTIMAL_GAP, PROVED, Status, status_of_gap
 from .alarms import has_alarm
-from .options import ProofOptions
+from .provers import ProofOptions
 
 Incumbents = Mapping[int, Sequence[int]]
 #: Solves every k of a range for a matrix, within limits, from incumbents.

@@ -42,7 +42,7 @@ from ..search.reference import (
     search_rounding,
     suffix_bounds,
 )
-from .constrained import best_orthogonal
+from .conditions import best_orthogonal
 
 CUT = 1e-5  # singular values of W_S below it count as none: β is about eps / CUT
 LADDER = (0.0, 1e2, 1e4)  # M, in units of the largest A_ii

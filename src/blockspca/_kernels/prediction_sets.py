@@ -1,7 +1,7 @@
 """What a set of components has and predicts, the goal of both, and its derivative.
 
 With A and B = A² on some features, and V the components: V'AV and V'BV are all that
-counts. `components/goal.py` has the formula of the goal.
+counts. `components/prediction_goal.py` has the formula of the goal.
 """
 
 from typing import Any, NamedTuple
@@ -10,8 +10,8 @@ import numpy as np
 from numba import types
 
 from .arrays import VECTOR
-from .joint_constants import DEPENDENT, ROUNDED, TINY
 from .options import ENTRY, INNER, njit
+from .prediction_constants import DEPENDENT, ROUNDED, TINY
 
 # Slots of the goal.
 WEIGHT, ADJUSTED, PREDICTED, LEFT = range(4)

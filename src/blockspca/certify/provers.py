@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..constraint_rules import GroupLimits
 from ..covariance.covariance import Covariance
 from ..progress import Listener, silent
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
-from ..rules import GroupLimits
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def choose_prover(
     --------
     >>> import numpy as np
     >>> import blockspca as bs
-    >>> from blockspca.certify.options import choose_prover
+    >>> from blockspca.certify.provers import choose_prover
     >>> cov = bs.Covariance.from_data(np.random.default_rng(0).normal(size=(9, 2000)))
     >>> [choose_prover(cov, k, k).name for k in (5, 35)]
     ['CHAIN', 'SINGLE_K_THEN_CHAIN']
