@@ -13,8 +13,8 @@ import blockspca as bs
 import component_problems
 from blockspca.certificate import restated
 from blockspca.components import earlier
+from blockspca.components.conditions import best_orthogonal
 from blockspca.components.earlier import check_earlier_bound, with_earlier_bound
-from blockspca.components.orthogonal import best_orthogonal
 from blockspca.components.schemes import scheme_name
 from forging import forged
 

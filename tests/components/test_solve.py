@@ -114,7 +114,7 @@ def test_the_orthogonal_optimum_by_brute_force():
     """The bound holds for every orthogonal sparse vector, and nearly is attained."""
     from itertools import combinations
 
-    from blockspca.components.orthogonal import best_orthogonal
+    from blockspca.components.conditions import best_orthogonal
 
     for seed in range(4):
         A = np.cov(np.random.default_rng(seed).normal(size=(12, 7)).T)
@@ -416,25 +416,25 @@ def test_components_of_data_with_unequal_variances_verify(seed):
 
 
 def test_a_search_for_orthogonal_components_ends_with_its_time():
-    from blockspca.components import orthogonal
+    from blockspca.components import conditions
     from blockspca.limits import Deadline
 
     A = np.cov(np.random.default_rng(0).normal(size=(200, 30)).T)
     cov = bs.Covariance.from_matrix(A)
     basis = np.zeros((30, 1))
     basis[:3, 0] = 1 / np.sqrt(3)
-    tried, best = [], orthogonal.best_orthogonal
+    tried, best = [], conditions.best_orthogonal
 
     def counted(*arguments):
         tried.append(1)
         return best(*arguments)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(orthogonal, "best_orthogonal", counted)
-        starts = [np.array([0, 1, 2, 5])]
-        x = orthogonal.search_orthogonal(cov, basis, 4, starts, Deadline(0.0))
+        patch.setattr(conditions, "best_orthogonal", counted)
+        start = np.array([0, 1, 2, 5])
+        found = conditions.ascend(cov, basis, 4, start, Deadline(0.0), thoroughly=True)
         in_no_time = len(tried)
-        orthogonal.search_orthogonal(cov, basis, 4, starts, Deadline(None))
-    assert x is not None
-    assert abs(basis[:, 0] @ x) < 1e-12
+        conditions.ascend(cov, basis, 4, start, Deadline(None), thoroughly=True)
+    assert found is not None
+    assert abs(basis[found.support, 0] @ found.loadings) < 1e-12
     assert in_no_time < 5 < len(tried)

@@ -28,7 +28,10 @@ GAIN = 1e-12  # of the objective: less is rounding
 # from taking all of the time.
 MOST_ASCENTS = 60
 MOST_DENSE = 1000  # features of a matrix all of whose rows are looked at
-FEWEST_SWAPPED, MOST_ADDED = 6, 8  # features of one round of exchanges, out and in
+# Features that one round of exchanges takes out and puts in: of each ascent, and of the
+# best support in the end. With 250, and not 100, the last of four uncorrelated
+# components of snp500 with five features has a twelfth more variance.
+QUICK, THOROUGH = (6, 8), (1000, 250)
 
 
 def best_orthogonal(
@@ -67,10 +70,12 @@ def ascend(
     k: int,
     start: NDArray[np.intp],
     deadline: Deadline,
+    thoroughly: bool = False,
 ) -> OnSupport | None:
     """Improve a support; None if it admits no vector. See the module.
 
     It may have fewer than k features; those with the largest gradients are added.
+    Thoroughly, many exchanges are tried where few have found nothing.
     """
     now = _on(cov, normals, start)
     for _ in range(MOST_ASCENTS if now is not None else 0):
@@ -80,7 +85,10 @@ def ascend(
         gradient = _gradient(cov, normals, now)
         trial = _on(cov, normals, largest_entries(gradient, k))
         if trial is None or not trial.objective > _above(now.objective):
-            trial = _exchanged(cov, normals, now, np.abs(gradient), deadline)
+            sizes = np.abs(gradient)
+            trial = _exchanged(cov, normals, now, sizes, QUICK, deadline)
+            if trial is None and thoroughly:
+                trial = _exchanged(cov, normals, now, sizes, THOROUGH, deadline)
         if trial is None:
             break
         now = trial
@@ -113,13 +121,14 @@ def _exchanged(
     normals: FloatArray,
     now: OnSupport,
     gradient: FloatArray,
+    most: tuple[int, int],
     deadline: Deadline,
 ) -> OnSupport | None:
     """Return the best exchange of one feature for another, if one helps."""
-    weakest = np.argsort(np.abs(now.loadings), kind="stable")[:FEWEST_SWAPPED]
+    weakest = np.argsort(np.abs(now.loadings), kind="stable")[: most[0]]
     outside = gradient.copy()
     outside[now.support] = -1.0
-    added = np.argsort(-outside, kind="stable")[:MOST_ADDED]
+    added = np.argsort(-outside, kind="stable")[: most[1]]
     features = np.concatenate([now.support, added])  # one look at A for all
     A, W = cov.submatrix(features), normals[features]
     size = len(now.support)

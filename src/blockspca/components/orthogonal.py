@@ -19,10 +19,9 @@ from ..covariance.derived import (
     projection_term,
     restricted,
 )
-from ..limits import Deadline
 from ..numerics.rounding import EPS
 from ..result import Result
-from .conditions import best_orthogonal, search_constrained, supports_of_rows
+from .conditions import ascend, search_constrained, supports_of_rows
 from .conditions_search import Conditions
 from .finish import finished
 from .rewrite import with_component
@@ -35,9 +34,7 @@ from .schemes import (
     used_features,
 )
 
-MAX_EVALUATIONS = 4000  # supports tried by the search for one component
 PROOF_SHARE = 0.8  # of the component's time; the rest is for the search
-POOL_SIZE = 60  # features outside the supports that the search may bring in
 # Bounds that are for orthogonal vectors only, and not for all of B
 FOR_ORTHOGONAL = (BoundName.EARLIER_COMPONENT, BoundName.CONDITIONS)
 ROWS = 4  # of A, to whose supports ascents are made as well
@@ -225,7 +222,7 @@ def _best_under(
     starts: Sequence[NDArray[np.intp]],
     solve_one: SolveOne,
 ) -> FloatArray | None:
-    """Return the best vector with W'x = 0 that ascents and swaps come to, or None."""
+    """Return the best vector with W'x = 0 that ascents come to, or None."""
     deadline = solve_one.deadline
     starts = list(starts)
     if solve_one.start is not None:
@@ -233,88 +230,5 @@ def _best_under(
     further = supports_of_rows(cov, normals, k, ROWS) if not deadline.passed() else []
     found = search_constrained(cov, normals, k, [*starts, *further], deadline)
     if found is not None:
-        starts = [found.support]
-    return search_orthogonal(cov, normals, k, starts, deadline)
-
-
-def search_orthogonal(
-    cov: Covariance,
-    basis: FloatArray,
-    k: int,
-    starts: Sequence[NDArray[np.intp]],
-    deadline: Deadline,
-) -> FloatArray | None:
-    """Improve supports by swaps, each with its best loadings orthogonal to the basis.
-
-    Once the deadline has passed they stay as they are, as far as they admit a vector.
-
-    Returns
-    -------
-    The best vector found, of length d, or None if no support admits one.
-    """
-    pool = _pool(cov, basis, starts)
-    A, Q = np.array(cov.submatrix(pool)), basis[pool]
-    best_value, best_x = -np.inf, None
-    for start in starts:
-        support = np.searchsorted(pool, start).tolist()
-        value, support = _swapped(A, Q, k, support, deadline)
-        if value > best_value:
-            found = best_orthogonal(A[np.ix_(support, support)], Q[support])
-            assert found is not None
-            best_value, best_x = value, np.zeros(cov.n_features)
-            best_x[pool[support]] = found[0]
-    return best_x
-
-
-def _pool(
-    cov: Covariance, basis: FloatArray, starts: Sequence[NDArray[np.intp]]
-) -> NDArray[np.intp]:
-    """The supports, the features of earlier components, and what goes with them."""
-    known = np.unique(np.concatenate([*starts, np.flatnonzero(basis.any(axis=1))]))
-    ties = np.abs(cov.submatrix(known, slice(None))).max(axis=0)
-    strongest = np.argsort(-np.maximum(ties, cov.diagonal()), kind="stable")
-    return np.union1d(known, strongest[:POOL_SIZE]).astype(np.intp)
-
-
-def _swapped(
-    A: FloatArray, Q: FloatArray, k: int, support: list[int], deadline: Deadline
-) -> tuple[float, list[int]]:
-    """Add features up to k, then exchange one for another while that helps."""
-    evaluations = 0
-
-    def value_of(features: list[int]) -> float:
-        nonlocal evaluations
-        evaluations += 1
-        found = best_orthogonal(A[np.ix_(features, features)], Q[features])
-        return -np.inf if found is None else found[1]
-
-    def best_of(candidates: list[list[int]]) -> tuple[float, list[int]]:
-        values: list[float] = []
-        for features in candidates:
-            if values and deadline.passed():
-                break
-            values.append(value_of(features))
-        first = int(np.argmax(values))
-        return values[first], candidates[first]
-
-    def others() -> list[int]:
-        return [i for i in range(len(A)) if i not in support]
-
-    value = value_of(support)
-    while len(support) < min(k, len(A)):
-        if deadline.passed() and value > -np.inf:
-            break
-        value, support = best_of([[*support, i] for i in others()])
-    improving = True
-    while improving and evaluations < MAX_EVALUATIONS:
-        improving = False
-        for position in range(len(support)):
-            rest = support[:position] + support[position + 1 :]
-            trials = [[*rest, i] for i in others()]
-            if not trials or evaluations >= MAX_EVALUATIONS or deadline.passed():
-                break
-            new_value, new_support = best_of(trials)
-            if new_value > value + 1e-12 * abs(value):
-                value, support = new_value, new_support
-                improving = True
-    return value, sorted(support)
+        found = ascend(cov, normals, k, found.support, deadline, thoroughly=True)
+    return None if found is None else found.vector(cov.n_features)
