@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse
 
 import blockspca as bs
+from blockspca.certificate import BoundName
 from blockspca.components.variance import CLAIMED, joint_bounds
 from blockspca.limits import Limits
 
@@ -109,6 +110,16 @@ def test_a_false_claim_of_a_part_is_refused_in_every_form(rules):
     for form in FORMS.values():
         with pytest.raises(bs.VerificationError):
             bs.verify(false, form(X, True))
+
+
+def test_a_bound_under_conditions_is_not_refused_where_entries_err_by_more():
+    X = many_rows(20_000)
+    cov = FORMS["dense"](X, False)
+    found = bs.solve_components(cov, 2, 2, scheme="uncorrelated")
+    assert found[1].certificate.bound_name == BoundName.CONDITIONS
+    assert all(one.complete for one in found.verify(cov))
+    for form in FORMS.values():
+        found.verify(form(X, False))
 
 
 def test_a_false_claim_about_data_is_refused_in_every_form():
