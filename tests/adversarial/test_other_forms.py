@@ -7,12 +7,14 @@ confirmed, or listed as unchecked; it is never refused.
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse
 
 import blockspca as bs
+from blockspca.certificate import BoundName
 from blockspca.components.variance import CLAIMED, joint_bounds
 from blockspca.limits import Limits
 
@@ -59,6 +61,65 @@ def test_no_form_of_the_data_refuses_a_claim_about_another(seed, scale):
             shared.verify(cov)
             bs.verify(single, cov)
             several.verify(cov)
+
+
+def many_rows(n):
+    """Added up in chunks, entries err by a hundred times what a product errs by."""
+    rng = np.random.default_rng(10)
+    return rng.normal(size=(n, 6)) @ rng.normal(size=(6, 6))
+
+
+WHOLE = {"groups": {"a": [0, 1, 2], "b": [3, 4, 5]}, "whole_groups": True}
+
+
+@pytest.mark.parametrize(
+    ("rules", "k", "n", "nodes"),
+    [
+        ({}, 6, 3000, 1),  # k = 4 by averages over subsets
+        ({"include": [0, 1]}, 2, 20_000, None),  # a single set
+        (WHOLE, 3, 3000, None),  # norms of groups
+        ({**WHOLE, "include": [0, 1, 2]}, 3, 20_000, None),  # a single set of them
+    ],
+)
+def test_entries_that_err_by_more_refuse_no_claim(rules, k, n, nodes):
+    X = many_rows(n)
+    constraints = bs.Constraints(**rules) if rules else None
+    for made in FORMS.values():
+        cov = made(X, True)
+        found = bs.solve(cov, k, constraints=constraints, limits=Limits(nodes=nodes))
+        assert bs.verify(found, cov).complete
+        for form in FORMS.values():
+            bs.verify(found, form(X, True))
+
+
+@pytest.mark.parametrize("rules", [{"include": [0, 1]}, WHOLE])
+def test_a_false_claim_of_a_part_is_refused_in_every_form(rules):
+    X, k = many_rows(3000), 2 if "include" in rules else 3
+    constraints = bs.Constraints(**rules)
+    claim = bs.solve(FORMS["dense"](X, True), k, constraints=constraints).certificate
+    lower = claim.objective * (1 - 1e-9)
+    parts = tuple(
+        replace(
+            part,
+            upper_bound=lower,
+            steps=tuple(replace(step, upper_bound=lower) for step in part.steps),
+        )
+        for part in claim.parts
+    )
+    false = replace(claim, parts=parts, upper_bound=lower, status=bs.Status.FEASIBLE)
+    for form in FORMS.values():
+        with pytest.raises(bs.VerificationError):
+            bs.verify(false, form(X, True))
+
+
+def test_a_bound_under_conditions_is_not_refused_where_entries_err_by_more():
+    X = many_rows(20_000)
+    cov = FORMS["dense"](X, False)
+    found = bs.solve_components(cov, 2, 2, scheme="uncorrelated")
+    assert found[1].certificate.bound_name == BoundName.CONDITIONS
+    assert all(one.complete for one in found.verify(cov))
+    for form in FORMS.values():
+        found.verify(form(X, False))
 
 
 def test_a_false_claim_about_data_is_refused_in_every_form():

@@ -160,20 +160,25 @@ class BoundChecks(SearchedClaims):
 
     def _smaller_k(self, claim: StepClaim) -> str:
         """λ(S) ≤ a + r (opt(m) − a), r = (k − 1)/(m − 1); if A is PSD, (k/m) opt(m)."""
-        k, bound = claim.k, claim.upper_bound
+        k, bound, values = claim.k, claim.upper_bound, list[Fraction]()
         least = Fraction(float(self.diagonal.min())) - Fraction(self.error)
         for m in range(k - 1, 0, -1):
             if not math.isfinite(self.upper[m]):
                 continue
             known = Fraction(float(self.upper[m]))
-            by_pairs = m > 1 and least + Fraction(k - 1, m - 1) * (known - least)
-            by_directions = self.cov.known_psd and Fraction(k, m) * known
-            for value in (by_pairs, by_directions):
-                if value is not False and value <= Fraction(bound):
-                    return f"at most {bound:.12g}, by subsets of {m} features"
-        raise VerificationError(
-            f"k = {k}: no bound of a smaller k entails the claimed {bound:.17g}."
-        )
+            if m > 1:
+                values.append(least + Fraction(k - 1, m - 1) * (known - least))
+            if self.cov.known_psd:
+                values.append(Fraction(k, m) * known)
+            if values and min(values) <= Fraction(bound):
+                return f"at most {bound:.12g}, by subsets of {m} features"
+        # The diagonal, too, may have been computed from the data in another form.
+        if not values or min(values) > Fraction(bound) + Fraction(self._doubt(k)):
+            raise VerificationError(
+                f"k = {k}: no bound of a smaller k entails the claimed {bound:.17g}."
+            )
+        value = math.nextafter(float(min(values)), math.inf)
+        return self._at_least(claim, value, "by subsets")
 
     def _nothing(self, claim: StepClaim) -> str:
         require(claim.upper_bound == np.inf, f"k = {claim.k}: a bound without a reason")

@@ -54,10 +54,13 @@ class SearchedClaims:
     max_nodes: int
     deadline: Deadline
     groups: GroupLimits | None = None
+    #: What a claim's entries may differ by from those here, if it is not `entry_error`.
+    doubted: float | None = None
 
     def __post_init__(self) -> None:
         self.diagonal = self.cov.diagonal()
         self.error = self.cov.entry_error
+        self.between = self.error if self.doubted is None else self.doubted
         # inf for a k that the certificate leaves out
         self.upper = np.full(self.k + 1, np.inf)
         self.unchecked: list[str] = []
@@ -80,7 +83,7 @@ class SearchedClaims:
         Entries that were computed from the same data in another form differ from those
         here by the errors of both.
         """
-        return 4 * k * self.error
+        return 4 * k * self.between
 
     def _at_least(self, claim: StepClaim, bound: float, by: str) -> str:
         """Return in words that the claim is at least a bound; raise if it is not."""
@@ -181,8 +184,8 @@ class SearchedClaims:
             # norms are above the exact ones by this share, and by the error twice
             share = 1 + (2 * k + 16) * EPS
             norms = self._norms_within(left, k - 1)
-            below = np.sqrt(norms) / share - 2 * math.sqrt(k) * self.error / self.unit
-            room = (tau - self.diagonal[left] + self.error) / self.unit
+            below = np.sqrt(norms) / share - 2 * math.sqrt(k) * self.between / self.unit
+            room = (tau - self.diagonal[left] + self.between) / self.unit
             room = room * ((tau - previous) / self.unit) * (1 + 8 * EPS)
             # and by TINY for each square that underflows
             stay = (below > 0) & (below**2 > room * share + k * TINY)
@@ -263,7 +266,7 @@ class SearchedClaims:
         try:
             nodes = search(cap)
         except Refuted as refuted:
-            if self.error > 0 and refuted.excess * unit <= self._doubt(k):
+            if self.between > 0 and refuted.excess * unit <= self._doubt(k):
                 self.unchecked.append(near)
                 return "the rest was not decided"
             raise VerificationError(

@@ -54,18 +54,29 @@ def group_problem(
 
     They are raised by so many `margins`, of which one is needed.
     """
+    return norms_of(*matrix_of_groups(cov, k, rules, part, level), margins)
+
+
+def matrix_of_groups(
+    cov: Covariance, k: int, rules: Rules, part: Part, level: float | None
+) -> tuple[Covariance, list[NDArray[np.intp]]]:
+    """Return B for a part, and where the groups that fit into it are in B."""
     left, _ = groups_left(rules, part, k)
+    if not part.include:
+        return cov, list(left)
+    assert level is not None
     rest = np.sort(np.concatenate(left))
-    matrix = cov
-    if part.include:
-        assert level is not None
-        chosen = np.array(part.include, dtype=np.intp)
-        matrix = forced(cov, chosen, rest, level)
-        at = [np.searchsorted(rest, group) for group in left]
-    else:
-        at = list(left)
-    N = group_norms(matrix, at, margins)
-    return DerivedCovariance(MatrixSource(N), None, f"norms of {len(left)} groups")
+    chosen = np.array(part.include, dtype=np.intp)
+    at = [np.searchsorted(rest, group) for group in left]
+    return forced(cov, chosen, rest, level), at
+
+
+def norms_of(
+    matrix: Covariance, groups: list[NDArray[np.intp]], margins: float = 1.0
+) -> Covariance:
+    """Return the norms as a matrix; what entries of B may be off by is in them."""
+    N = group_norms(matrix, groups, margins)
+    return DerivedCovariance(MatrixSource(N), None, f"norms of {len(groups)} groups")
 
 
 def group_norms(
