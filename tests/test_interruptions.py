@@ -191,3 +191,46 @@ def test_what_is_finished_warns_of_nothing() -> None:
     assert warned(bs.solve, COV, 2)[1] == []
     assert warned(bs.solve_path, COV, 2)[1] == []
     assert warned(bs.solve_components, COV, 2, 2)[1] == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"include": [1], "nonnegative": True},
+        {"groups": np.arange(12) // 2, "whole_groups": True},
+        {"overlap_with": [0, 1, 2], "min_overlap": 2},
+    ],
+)
+def test_ctrl_c_between_two_searches_of_parts(
+    monkeypatch: pytest.MonkeyPatch, given: dict
+) -> None:
+    """At whichever set: the result has a component that is allowed, and a bound."""
+    from blockspca.certify.part_search import Run
+
+    A = np.corrcoef(np.random.default_rng(3).normal(size=(9, 12)).T)
+    A = (A + A.T) / 2
+    constraints = bs.Constraints(**given)
+    best = bs.solve(A, 4, constraints=constraints)
+    offer = Run.offer
+    for first in range(40):
+        calls = 0
+
+        def interrupt(run: Run, support: np.ndarray, first: int = first) -> float:
+            nonlocal calls
+            calls += 1
+            if calls == first + 1:
+                raise KeyboardInterrupt
+            return offer(run, support)
+
+        monkeypatch.setattr(Run, "offer", interrupt)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            found = bs.solve(A, 4, constraints=constraints)
+        if calls <= first:
+            break
+        assert found.status is bs.Status.INTERRUPTED
+        assert len(said) == 1
+        assert found.objective <= best.upper_bound
+        assert found.upper_bound >= best.objective
+        assert bs.verify(found, A).complete
+    assert first > 1

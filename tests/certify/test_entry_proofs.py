@@ -19,6 +19,7 @@ from blockspca.certificate import BoundName, Certificate, StepClaim
 from blockspca.certify.proof_log import record_proof
 from blockspca.checker.check import check_proof
 from blockspca.limits import Deadline
+from blockspca.proof_settings import ProofSettings
 from blockspca.result import Result
 from blockspca.status import Status
 
@@ -216,3 +217,28 @@ def test_a_log_that_does_not_repeat_is_not_written():
     del record.log.points[:]
     found = written_search(cov, 8, record, Deadline(100.0))
     assert found is None
+
+
+@pytest.mark.parametrize(
+    ("seed", "given", "name"),
+    [
+        (2, {"exclude": [13]}, BoundName.ENTRY_DUAL),
+        (4, {"include": [6]}, BoundName.DIRECTION_DUAL),
+        (4, {"include": [12]}, BoundName.DIRECTION_DUAL),
+    ],
+)
+def test_features_that_the_problem_of_a_proof_does_not_have(
+    monkeypatch: pytest.MonkeyPatch, seed: int, given: dict, name: BoundName
+) -> None:
+    """A point is for all features, and a component has those that are included."""
+    settings = ProofSettings(single_k_from=2, chain_up_to=1)
+    monkeypatch.setattr("blockspca.pipeline.SETTINGS", settings)
+    A = np.corrcoef(np.random.default_rng(seed).normal(size=(12, 14)).T)
+    A = (A + A.T) / 2
+    limits, constraints = bs.Limits(gap=0.02), bs.Constraints(**given)
+    result = bs.solve(A, 4, limits=limits, constraints=constraints, proof=True)
+    (part,) = result.certificate.parts
+    assert [step.bound_name for step in part.steps] == [name]
+    text = result.proof.to_text()
+    assert result.proof.message == ""
+    check_proof(text.encode(), A)

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import blockspca as bs
+from blockspca.certificate import BoundName
 from blockspca.certify.whole_groups import group_norms
+from blockspca.proof_settings import ProofSettings
 
 
 def best_union(A: np.ndarray, groups: np.ndarray, k: int) -> float:
@@ -103,3 +105,18 @@ def test_entries_whose_squares_vanish_or_overflow(exponent: int) -> None:
     assert scaled.support.tolist() == plain.support.tolist()
     assert scaled.objective == pytest.approx(unit * plain.objective, rel=1e-13)
     assert bs.verify(scaled, unit * A).complete
+
+
+def test_a_part_by_the_direction_dual_is_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It begins from a support, of which a part of whole groups has none of its own."""
+    settings = ProofSettings(single_k_from=2, chain_up_to=1)
+    monkeypatch.setattr("blockspca.pipeline.SETTINGS", settings)
+    A = np.corrcoef(np.random.default_rng(15).normal(size=(12, 14)).T)
+    A = (A + A.T) / 2
+    limits = bs.Constraints(groups=np.arange(14) // 2, whole_groups=True)
+    result = bs.solve(A, 4, constraints=limits, limits=bs.Limits(gap=0.02))
+    steps = [step for part in result.certificate.parts for step in part.steps]
+    assert BoundName.DIRECTION_DUAL in {step.bound_name for step in steps}
+    assert bs.verify(result, A).complete

@@ -256,7 +256,10 @@ class BoundChecks(SearchedClaims):
         return f"{claim.bound_name}: agrees up to rounding only"
 
     def _direction_dual(self, claim: StepClaim) -> str:
-        """Search again, from the component, until the claimed value is reached."""
+        """Search again, from the component, until the claimed value is reached.
+
+        A part may have none of its features, and then a support is looked for.
+        """
         error = claim.k * self.error
         target = claim.upper_bound - error
         left = self.deadline.remaining()
@@ -264,7 +267,7 @@ class BoundChecks(SearchedClaims):
         dual = dual_bound(
             self.cov,
             claim.k,
-            start=self.support,
+            start=self.support or None,
             target=target,
             time_limit=seconds,
             nodes=ProofSettings.few_nodes + 2 * int(claim.statistics.get("nodes", 0)),
@@ -272,8 +275,9 @@ class BoundChecks(SearchedClaims):
         if dual.interrupted:
             raise KeyboardInterrupt
         # The ascent depends a little on where it starts; more than that is no accident.
-        # Of a smaller k the component it started from is not known.
-        ended = not dual.cut_short and claim.k == self.k
+        # Of a smaller k, or such a part, the component it started from is not known.
+        is_known = claim.k == self.k and len(self.support) > 0
+        ended = is_known and not dual.cut_short
         agreement = DUAL_AGREEMENT if ended else math.inf
         if self._agrees(claim, dual.value + error, agreement):
             return f"at most {claim.upper_bound:.12g}, by the direction dual"

@@ -12,7 +12,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certificate import WITH_CONSTRAINTS, BoundName, Certificate, PartClaim, StepClaim
+from ..certificate import (
+    WITH_CONSTRAINTS,
+    BoundName,
+    Certificate,
+    PartClaim,
+    StepClaim,
+    restated,
+)
 from ..constraint_rules import Rules
 from ..constraints import Constraints, checked
 from ..covariance.covariance import Covariance
@@ -57,24 +64,38 @@ def solve_constrained(
         Its certificate has the rules, and a claim for every part.
     """
     run = Run(cov, k, rules, Budget(limits), options)
+    try:
+        claims = _claims(run, start, free)
+    except KeyboardInterrupt:  # between two searches, which end by themselves
+        run.budget.end()
+        claims = _claims(run, start, free)
+        run.stopped = Status.INTERRUPTED
+    assert run.best is not None
+    result = _as_result(cov, k, rules, run.best, claims, run.budget, run.stopped)
+    if run.stopped is Status.INTERRUPTED:  # also if proved: the caller may have more
+        return restated(result, status=run.stopped)
+    return result
+
+
+def _claims(run: Run, start: Sequence[int], free: Result | None) -> list[PartClaim]:
+    """Return claims of parts that bound the whole; `run` keeps the best component."""
+    rules = run.rules
     claims: list[PartClaim] = []
     if free is not None and free.certificate is not None:
         run.offer(free.support)
         steps = free.certificate.steps
         claims = [PartClaim((), (), free.upper_bound, steps=steps)]
-    if not claims or not run.is_closed(claims[0].upper_bound):
-        if rules.whole_groups:
-            parts = solve_whole_groups(run, np.array(rules.include, dtype=np.intp))
-        else:
-            begun = _allowed_start(cov, k, rules, start)
-            parts = solve_parts(run, Part.whole(rules), begun)
-        bounds = [part.upper_bound for part in parts if not part.void]
-        # A bound without rules holds under them, and parts that a limit has ended may
-        # prove less.
-        if not claims or max(bounds) <= claims[0].upper_bound:
-            claims = parts
-    assert run.best is not None
-    return _as_result(cov, k, rules, run.best, claims, run.budget, run.stopped)
+        if run.is_closed(free.upper_bound):
+            return claims
+    if rules.whole_groups:
+        parts = solve_whole_groups(run, np.array(rules.include, dtype=np.intp))
+    else:
+        begun = _allowed_start(run.cov, run.k, rules, start)
+        parts = solve_parts(run, Part.whole(rules), begun)
+    bounds = [part.upper_bound for part in parts if not part.void]
+    # A bound without rules holds under them, and parts that a limit has ended may prove
+    # less.
+    return parts if not claims or max(bounds) <= claims[0].upper_bound else claims
 
 
 def solve_constrained_path(

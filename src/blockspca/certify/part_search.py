@@ -161,7 +161,13 @@ def solve_parts(run: Run, whole: Part, start: NDArray[np.intp]) -> list[PartClai
                 # What was proved of the whole part holds for each of its pieces.
                 claims.append(solved.claim)
                 break
-            waiting.append(_solve_part(run, piece, np.array(piece.include, dtype=int)))
+            try:
+                begun = np.array(piece.include, dtype=int)
+                waiting.append(_solve_part(run, piece, begun))
+            except KeyboardInterrupt:  # all other parts keep what is proved of them
+                run.stopped = Status.INTERRUPTED
+                claims.append(solved.claim)
+                break
     if all(claim.void for claim in claims):
         return [first.claim]
     return claims

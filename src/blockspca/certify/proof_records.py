@@ -264,11 +264,15 @@ class Recording:
         result = self.claimed.get(k)
         if result is None:
             return _NOTHING
+        # features that are chosen at the level have no place here
+        support = np.flatnonzero(np.isin(self.features, result.support))
+        if len(support) == 0:
+            return _NOTHING
         left, memory = self.budget.remaining(), self.budget.limits.memory
         found = entry_bound(
             self.cov,
             k,
-            np.searchsorted(self.features, result.support),
+            support,
             target=(result.objective + result.upper_bound) / 2,
             time_limit=np.inf if left is None else left,
             nodes=_ENTRY_NODES,
@@ -281,7 +285,10 @@ class Recording:
 
     def _entry(self, k: int) -> Found:
         """The entry dual, which needs no smaller k either: the point of its bound."""
-        dual = read_record(self.duals.get(k) or "", self.cov.n_features)
+        text = self.duals.get(k)
+        if text is None:  # it was for more features
+            return self._entry_instead(k)
+        dual = read_record(text, self.cov.n_features)
         if isinstance(dual, EntryRecord):
             return self._entry_point(k, dual)
         if dual.screen is not None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..certificate import Certificate, PartClaim, StepClaim
+from ..certificate import BoundName, Certificate, PartClaim, StepClaim
 from ..constraint_rules import GroupLimits, Rules
 from ..covariance.covariance import Covariance
 from ..covariance.derived import restricted
@@ -119,7 +119,7 @@ def constrained_subject(
         return _in_units(whole, rules), ()
     part = certificate.parts[0] if len(certificate.parts) == 1 else None
     if part is not None and not part.limited:  # the bound without constraints suffices
-        return _relaxed(whole, rules, None), part.steps
+        return _relaxed(whole, rules, None), _without_points(part, rules)
     with_level = bool(rules.include) and not rules.nonnegative
     # nor does a level go with what is taken off A: see the format
     with_level = with_level and whole.header.get("deflated", {}).get("how") not in TAKEN
@@ -134,6 +134,19 @@ def constrained_subject(
         return _relaxed(whole, rules, pairs), part.steps
     subject = _relaxed(whole, rules, pairs)
     return subject, _bounds_of(subject, certificate.k, limits)
+
+
+def _without_points(part: PartClaim, rules: Rules) -> tuple[StepClaim, ...]:
+    """The steps of a bound on all sets, for a subject that excludes features.
+
+    Points and logs of the entry dual are for all features, and are found again.
+    """
+    return tuple(
+        replace(step, dual=None)
+        if rules.exclude and step.bound_name == BoundName.ENTRY_DUAL
+        else step
+        for step in part.steps
+    )
 
 
 def _bounds_of(subject: Subject, k: int, limits: Limits) -> tuple[StepClaim, ...]:

@@ -36,6 +36,7 @@ from ..covariance.schur_complement import forced
 from ..covariance.sources import MatrixSource
 from ..numerics.linalg import symmetric_eigenvalues
 from ..numerics.rounding import EPS, power_of_two
+from ..status import Status
 from .part_search import Run, at_lowest_level, claim_of, single_set
 from .parts import Part, groups_left
 
@@ -135,7 +136,12 @@ def solve_whole_groups(run: Run, start: NDArray[np.intp]) -> list[PartClaim]:
             if not run.goes_on():
                 claims.append(one.claim)
                 break
-            waiting.append(_solve(run, piece))
+            try:
+                waiting.append(_solve(run, piece))
+            except KeyboardInterrupt:  # all other parts keep what is proved of them
+                run.stopped = Status.INTERRUPTED
+                claims.append(one.claim)
+                break
     return claims
 
 
