@@ -21,7 +21,7 @@ from ..covariance.derived import (
 )
 from ..limits import Deadline
 from ..numerics.rounding import EPS
-from ..result import Result
+from ..result import Result, Status
 from .constrained import best_orthogonal, search_constrained, supports_of_rows
 from .constrained_proof import Conditions
 from .finish import finished
@@ -203,6 +203,8 @@ class Orthogonalised(Conditioned):
             return []
         size = min(k, len(free))
         apart = solve_one(restricted(cov, free), size, certify=False, share=0.5)
+        if apart.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt  # of the call, not of this start alone
         return [free[apart.support]]
 
     def _none_found(self, k: int, m: int, d: int) -> str:
