@@ -130,3 +130,13 @@ def test_certificates_in_another_order_or_of_another_scheme_are_rejected(A):
     swapped = replace(found, results=(second, first))
     with pytest.raises(bs.VerificationError, match="another place or scheme"):
         swapped.verify(A)
+
+
+def test_a_share_that_overflows_is_no_other_number():
+    """An indefinite matrix may have a trace that is tiny beside its entries."""
+    A = np.diag([1e200, -1e200, 1e-150])
+    found = bs.solve_components(A, 1, 2, scheme="residual")
+    assert found.r2 == np.inf
+    found.verify(A)
+    with pytest.raises(bs.VerificationError, match="the scores predict"):
+        replace(found, r2=0.5).verify(A)

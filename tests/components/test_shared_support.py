@@ -222,3 +222,18 @@ def test_repr_says_what_is_chosen_and_how_well() -> None:
         "SharedSupport(k=6, n_components=2, objective=11, upper_bound=11, gap=0, "
         "status=optimal, features=['0', '1', '2', '3', '4']...)"
     )
+
+
+def test_a_point_for_data_in_another_form_refutes_nothing():
+    """The same matrix, by its entries or by fewer samples than features."""
+    X = np.random.default_rng(0).normal(size=(6, 24))
+    data = bs.Covariance.from_data(X)
+    entries = bs.Covariance.from_chunks([X[:3], X[3:]])
+    for solved, other in ((data, entries), (entries, data)):
+        found = bs.solve_shared(solved, 6, 2, limits=bs.Limits(nodes=1))
+        assert found.bound_name == DUAL
+        assert found.verify(solved).complete
+        check = found.verify(other)
+        assert not check.complete
+        assert check.upper_bound == np.inf
+        assert "another form" in check.unchecked[0]

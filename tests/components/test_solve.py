@@ -356,6 +356,72 @@ def test_an_interrupt_of_a_joint_proof_keeps_the_components(X, monkeypatch):
     found.verify(cov)
 
 
+def _stop(*_, **__):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("place", "scheme", "sweeps", "length"),
+    [
+        ("orthogonal._best_under", "orthogonal", 0, 1),
+        ("orthogonal._best_under", "uncorrelated", 0, 1),
+        ("sweeping.begun_together", "orthogonal", 1, 3),
+        ("sweeping.begun_together", "residual", 1, 3),
+    ],
+)
+def test_an_interrupt_between_solves_keeps_the_components(
+    X, monkeypatch, place, scheme, sweeps, length
+):
+    """It went through to the caller, who had none of them."""
+    cov = bs.Covariance.from_data(X)
+    whole = bs.solve_components(cov, 5, 3, scheme=scheme)
+    monkeypatch.setattr(f"blockspca.components.{place}", _stop)
+    with pytest.warns(UserWarning, match="was interrupted"):
+        found = bs.solve_components(cov, 5, 3, scheme=scheme, sweeps=sweeps)
+    assert len(found) == length
+    assert found.statuses[-1] is bs.Status.INTERRUPTED
+    np.testing.assert_array_equal(found.components, whole.components[:length])
+    found.verify(cov)
+
+
+@pytest.mark.parametrize(("scheme", "length"), [("orthogonal", 1), ("uncorrelated", 3)])
+def test_an_interrupt_of_a_start_is_one_of_the_call(X, monkeypatch, scheme, length):
+    """The solve of a start returned what it had, and the call went on for seconds."""
+    from blockspca.components import solving
+
+    solve = solving.solve
+
+    def stopped(*arguments, **options):
+        found = solve(*arguments, **options)
+        ended = not options["certify"]
+        return replace(found, status=bs.Status.INTERRUPTED) if ended else found
+
+    monkeypatch.setattr(solving, "solve", stopped)
+    with pytest.warns(UserWarning, match="was interrupted"):
+        found = bs.solve_components(
+            bs.Covariance.from_data(X), 5, 3, scheme=scheme, sweeps=1
+        )
+    assert len(found) == length
+    assert found.statuses[-1] is bs.Status.INTERRUPTED
+
+
+def test_an_interrupt_of_a_search_for_the_joint_bound_is_one_of_the_call(
+    X, monkeypatch
+):
+    """The search returned what it had, and the next one began."""
+    from blockspca.components import joint_split
+
+    search = joint_split.entry_bound
+
+    def stopped(*arguments, **options):
+        return replace(search(*arguments, **options), interrupted=True)
+
+    monkeypatch.setattr(joint_split, "entry_bound", stopped)
+    with pytest.warns(UserWarning, match="was interrupted"):
+        found = bs.solve_components(bs.Covariance.from_data(X), 5, 3, sweeps=1)
+    assert found.statuses[-1] is bs.Status.INTERRUPTED
+
+
 def test_repr_has_a_line_for_each_component(X):
     """It was pages long: every array of every result."""
     found = bs.solve_components(bs.Covariance.from_data(X), 5, 3)

@@ -203,3 +203,19 @@ def test_a_residual_of_data_that_is_formed_states_the_error_of_its_columns():
     assert isinstance(left, ResidualDataSource)
     left.column_errors[2] = 0.1
     assert form(left).entry_error() >= 0.1 * np.sqrt(left.diagonal().max())
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_score_that_is_nothing_but_rounding_is_the_one_left_out(order):
+    """It is uncorrelated with the others, and its pivot as large as any."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        factor = rng.normal(size=(1, 6))
+        other = rng.normal(size=6)
+        other -= factor[0] * (factor @ other) / (factor @ factor.T)[0]
+        V = np.array([factor[0] / np.linalg.norm(factor), other])[list(order)]
+        V[order.index(1)] /= np.linalg.norm(other)
+        X = np.vstack([factor, -factor])
+        for cov in (Covariance.from_matrix(factor.T @ factor), Covariance.from_data(X)):
+            assert regressed(cov, V).kept == (order.index(0),), seed
+            assert regressed(cov, V).explained == pytest.approx(cov.diagonal().sum())

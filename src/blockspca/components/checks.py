@@ -122,9 +122,11 @@ def check_variances(found: Components, cov: Covariance) -> tuple[list[str], list
     )
     if not math.isnan(found.r2):  # as in sets that were stored without it
         r2 = predicted(cov, components)
+        agreement = REGRESSION_AGREEMENT
         # of an indefinite matrix it may be any number, and infinite
         require(
-            found.r2 == r2 or abs(found.r2 - r2) <= REGRESSION_AGREEMENT * max(1.0, r2),
+            found.r2 == r2
+            or (math.isfinite(r2) and abs(found.r2 - r2) <= agreement * max(1.0, r2)),
             f"the scores predict {r2:.17g} of the variance, not {found.r2:.17g}",
         )
     unchecked: list[str] = []

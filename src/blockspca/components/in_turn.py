@@ -193,7 +193,13 @@ def in_turn(
         solve_one = SolveWithin(share, Deadline(share.time), call.tell, options)
         free = "constraints" not in options
         earlier = tuple(results)
-        found = next_component(call.cov, earlier, k, call.scheme, solve_one, free)
+        try:
+            found = next_component(call.cov, earlier, k, call.scheme, solve_one, free)
+        except KeyboardInterrupt:  # a scheme's own search was under way
+            if not results:
+                raise
+            results[-1] = restated(results[-1], status=Status.INTERRUPTED)
+            break
         call.budget.nodes += found.nodes
         x = np.zeros(0) if chosen is None else chosen[j]
         if x.any() and not uses_closed(call.scheme, call.cov, earlier, x):

@@ -163,6 +163,8 @@ class _Split:
             return None
         start = np.flatnonzero(sparse_vectors(left, self.components(), k)[0])
         found = entry_bound(problem, k, start, time_limit=seconds, nodes=self.nodes)
+        if found.interrupted:
+            raise KeyboardInterrupt  # of the call, not of this search alone
         if found.record is None:
             return None
         value = _joined(found.value, error, B, k, m)

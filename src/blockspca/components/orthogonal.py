@@ -21,6 +21,7 @@ from ..covariance.derived import (
 )
 from ..numerics.rounding import EPS
 from ..result import Result
+from ..status import Status
 from .conditions import ascend, search_constrained, supports_of_rows
 from .conditions_search import Conditions
 from .finish import finished
@@ -200,6 +201,8 @@ class Orthogonalised(Conditioned):
             return []
         size = min(k, len(free))
         apart = solve_one(restricted(cov, free), size, certify=False, share=0.5)
+        if apart.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt  # of the call, not of this start alone
         return [free[apart.support]]
 
     def _none_found(self, k: int, m: int, d: int) -> str:

@@ -145,11 +145,17 @@ class SharedSupport:
         else:
             proved = self._proved(cov, claim.upper_bound, max_nodes)
             # Where the claim was made there may have been no room to form A.
-            if proved is not None and claim.upper_bound < proved and cov is not given:
+            is_dual = claim.bound_name == DUAL
+            open_ = is_dual if proved is None else claim.upper_bound < proved
+            if open_ and cov is not given:
                 other = self._proved(given, claim.upper_bound, max_nodes)
-                proved = proved if other is None else min(proved, other)
+                known = [bound for bound in (proved, other) if bound is not None]
+                proved = min(known, default=None)
             if proved is None:
-                unchecked.append(f"{said}: more nodes are needed to search again")
+                why = "more nodes are needed to search again"
+                if is_dual:
+                    why = "its point is for data in another form"
+                unchecked.append(f"{said}: {why}")
             elif self._is_within_doubt(cov, proved, max_nodes):
                 unchecked.append(f"{said}: agrees up to rounding of the data only")
             else:

@@ -408,8 +408,12 @@ class SharedSearch:
                     open_nodes += self._children(node)
         return True
 
-    def bound_of(self, claim: DualClaim) -> float:
-        """Return what a point of the dual proves, computed again."""
+    def bound_of(self, claim: DualClaim) -> float | None:
+        """Return what a point of the dual proves, computed again.
+
+        None if it has as many dimensions as data in another form, such as a matrix
+        where there are samples here: of those it says nothing.
+        """
         problem, features = self.problem, claim.features
         known = {*range(self.cov.n_features)}
         if problem is None or not features or not known.issuperset(features):
@@ -426,6 +430,9 @@ class SharedSearch:
         if root is None:
             return np.inf
         point, n = claim.point, problem.columns.shape[0]
+        across = point.U if isinstance(point, CopiesPoint) else point.density.Q
+        if across.ndim == 2 and len(across) != n:
+            return None
         if isinstance(point, CopiesPoint):
             usable = point.is_for(n, len(root.undecided))
         else:

@@ -409,7 +409,10 @@ def _found(call: Call, starts: list[list[int]], sweeps: int) -> Components:
     # others that it could be solved given.
     again = None
     if sweeps and len(results) > 1 and results[-1].status is not Status.INTERRUPTED:
-        again = swept_again(call, results, sweeps)
+        try:
+            again = swept_again(call, results, sweeps)
+        except KeyboardInterrupt:  # between two solves: those found in turn remain
+            results = [*results[:-1], restated(results[-1], status=Status.INTERRUPTED)]
     first = None if again is None else results[0]
     is_swept, results = again is not None, again or results
     named = [placed(r, j, scheme, is_swept) for j, r in enumerate(results)]

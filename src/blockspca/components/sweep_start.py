@@ -25,6 +25,7 @@ from ..covariance.derived import restricted
 from ..limits import Deadline
 from ..numerics.linalg import largest_entries
 from ..result import Result
+from ..status import Status
 from .conditions import MOST_DENSE, ascend, search_constrained, supports_of_rows
 from .orthogonal import Conditioned
 from .schemes import Scheme, SolveOne
@@ -121,6 +122,8 @@ class _Search:
                 return None
             part = restricted(self.cov, free)
             found = self.solve_one(part, min(k, len(free)), certify=False)
+            if found.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt  # of the call, not of this start alone
             starts.append(free[found.support])
             free = np.setdiff1d(free, starts[-1])
         return self.near(starts, sparsities)

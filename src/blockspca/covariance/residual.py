@@ -129,14 +129,18 @@ def _on_data(
     if m > n or not sizes.all():
         return m - 1 if sizes.all() else int(np.argmin(sizes))
     units = powers_of_two(sizes)
-    scores, V = scores / units, V / units
-    Q, R = np.linalg.qr(scores)
-    pivots = (np.diagonal(R) / np.linalg.norm(scores, axis=0)) ** 2
-    if (pivots <= PIVOT_TOLERANCE).any():
-        return int(np.flatnonzero(pivots <= PIVOT_TOLERANCE)[0])
+    scores, V, sizes = scores / units, V / units, sizes / units
     columns = np.sqrt(source.diagonal()[used]) * ROOM
     rounded = data_errors(source)[used] + (len(used) + 2) * EPS * columns
-    apart = float(np.linalg.norm(np.abs(V).T @ rounded))
+    noise = np.abs(V).T @ rounded
+    # Before pivots: one that is nothing but rounding may seem to explain another.
+    if (noise >= LARGEST_DEFECT * sizes).any():
+        return int(np.argmax(noise / sizes))
+    Q, R = np.linalg.qr(scores)
+    pivots = (np.diagonal(R) / sizes) ** 2
+    if (pivots <= PIVOT_TOLERANCE).any():
+        return int(np.flatnonzero(pivots <= PIVOT_TOLERANCE)[0])
+    apart = float(np.linalg.norm(noise))
     apart += float(np.linalg.norm(scores - Q @ R))
     size_q, size_r = float(np.linalg.norm(Q)), float(np.linalg.norm(R))
     apart += (m + 2) * EPS * (float(np.linalg.norm(scores)) + size_q * size_r)
@@ -149,9 +153,9 @@ def _on_data(
     # ‖R⁻¹‖ ≤ ‖T‖ / (1 − ‖RT − I‖)
     smallest = np.sqrt(max(0.0, 1 - ROOM * defect)) * (1 - ROOM * off) / size_t / ROOM
     smallest -= apart
-    # Scores that are dependent up to rounding: drop one.
+    # Scores that are dependent up to rounding: drop the one that is known worst.
     if not smallest > 0 or not defect + apart / smallest < LARGEST_DEFECT:
-        return int(np.argmin(pivots))
+        return int(np.argmax((noise + EPS) / np.abs(np.diagonal(R))))
     error = ROOM * (defect + apart / smallest)
     return Regression(kept, source.C.T @ Q, Q, error)
 
@@ -178,15 +182,18 @@ def _on_entries(
     units = powers_of_two(np.sqrt(variances))
     gram = gram / units / units[:, None]
     product, rounded, V = product / units, rounded / units, V / units
+    off = np.abs(V).T @ rounded[used]
+    off += (s + 4) * EPS * (np.abs(V).T @ np.abs(product[used]))
+    noise = np.diagonal(off) / np.diagonal(gram)
+    if (noise >= LARGEST_DEFECT).any():  # as in `_on_data`
+        return int(np.argmax(noise))
     factor = _cholesky(gram)
     if not isinstance(factor, np.ndarray):
         return factor
     T = np.linalg.inv(factor).T  # upper triangular, T'GT ≈ I
-    off = np.abs(V).T @ rounded[used]
-    off += (s + 4) * EPS * (np.abs(V).T @ np.abs(product[used]))
     defect = distance_from_identity(T, gram, off)
     if not defect < LARGEST_DEFECT:
-        return int(np.argmin(np.diagonal(factor) ** 2 / np.diagonal(gram)))
+        return int(np.argmax(np.diagonal(off) / np.diagonal(factor) ** 2))
     F = product @ T
     apart = (rounded + (m + 1) * EPS * np.abs(product)) @ np.abs(T)
     off_f = ROOM * float(np.linalg.norm(apart, axis=1).max())
