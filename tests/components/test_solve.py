@@ -365,8 +365,8 @@ def _stop(*_, **__):
     [
         ("orthogonal._best_under", "orthogonal", 0, 1),
         ("orthogonal._best_under", "uncorrelated", 0, 1),
-        ("sweeping.begun_together", "orthogonal", 1, 3),
-        ("sweeping.begun_together", "residual", 1, 3),
+        ("sweep_goal.begun_together", "orthogonal", 1, 3),
+        ("sweep_goal.begun_together", "residual", 1, 3),
     ],
 )
 def test_an_interrupt_between_solves_keeps_the_components(
@@ -387,16 +387,16 @@ def test_an_interrupt_between_solves_keeps_the_components(
 @pytest.mark.parametrize(("scheme", "length"), [("orthogonal", 1), ("uncorrelated", 3)])
 def test_an_interrupt_of_a_start_is_one_of_the_call(X, monkeypatch, scheme, length):
     """The solve of a start returned what it had, and the call went on for seconds."""
-    from blockspca.components import solving
+    from blockspca.components import in_turn as one_by_one
 
-    solve = solving.solve
+    solve = one_by_one.solve
 
     def stopped(*arguments, **options):
         found = solve(*arguments, **options)
         ended = not options["certify"]
         return replace(found, status=bs.Status.INTERRUPTED) if ended else found
 
-    monkeypatch.setattr(solving, "solve", stopped)
+    monkeypatch.setattr(one_by_one, "solve", stopped)
     with pytest.warns(UserWarning, match="was interrupted"):
         found = bs.solve_components(
             bs.Covariance.from_data(X), 5, 3, scheme=scheme, sweeps=1
