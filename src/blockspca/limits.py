@@ -141,6 +141,13 @@ class Deadline:
             return None
         return max(0.0, self.seconds - self.elapsed())
 
+    def within(self, seconds: float) -> Deadline:
+        """A deadline that passes after so many seconds, or with this one if sooner."""
+        left = self.remaining()
+        part = Deadline(seconds if left is None else min(seconds, left))
+        part._event = self._event
+        return part
+
     def end(self) -> None:
         """End it now, also for the other threads that share it."""
         self.seconds = -1.0

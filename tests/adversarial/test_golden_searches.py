@@ -18,7 +18,7 @@ from blockspca.certify.adaptive_screening import AdaptiveScreening
 from blockspca.certify.provers import ProofOptions
 from blockspca.certify.steps import TreeStatistics
 from blockspca.covariance.covariance import Covariance
-from blockspca.limits import Budget, LimitReached, Limits
+from blockspca.limits import Budget, Deadline, LimitReached, Limits
 from blockspca.progress import Event
 from blockspca.proof_settings import ProofSettings
 from blockspca.search import averaging as growth
@@ -309,9 +309,10 @@ def grown() -> Numbers:
         for limit in (1, 4, 9):
             said = growth.no_support_above(A, 4, 1.6, set_limit=limit)
             found[f"limit {limit}"] = [said.refuted, said.sets, listed(said.support)]
-        found["no time"] = growth.no_support_above(A, 4, 1.6, time_limit=0.0).sets
+        late = growth.no_support_above(A, 4, 1.6, deadline=Deadline(0.0))
+        found["no time"] = late.sets
         for k, tau, _ in by_k(A, 0.1):
-            said = growth.no_support_above(A, k, tau, time_limit=600.0)
+            said = growth.no_support_above(A, k, tau, deadline=Deadline(600.0))
             found[f"slices {k}"] = [said.refuted, said.sets, listed(said.support)]
     return found
 
@@ -472,7 +473,7 @@ def inclusions() -> Numbers:
         said.append([m, len(N), float(allowance)])
         return int(kernel.FINISHED)
 
-    search = growth._Search(deadline=np.inf, sets_left=np.inf)
+    search = growth._Search(deadline=Deadline(None), sets_left=np.inf)
     rng = np.random.default_rng(7)
     found: Numbers = {}
     for members in ([0, 1], [0, 1, 2], [0, 1, 2, 3, 4]):

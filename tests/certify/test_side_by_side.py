@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import threading
 import time
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ import pytest
 import blockspca as bs
 from blockspca.certify import results
 from blockspca.certify.side_by_side import side_by_side
-from blockspca.limits import Budget, Deadline, Limits, until_called_off
+from blockspca.limits import Budget, Deadline, LimitReached, Limits, until_called_off
 from blockspca.numerics.threads import allowed_threads, proof_threads
+from blockspca.search.portfolio import Portfolio
+from blockspca.search.schur_tree import TreeStatistics
 
 
 def waits() -> str:
@@ -88,6 +91,36 @@ def test_work_that_is_called_off_has_no_time_left() -> None:
         assert not deadline.affords(1e-9)
     assert budget.stop_reason() is bs.Status.TIME_LIMIT
     assert not outside.passed()
+
+
+@pytest.mark.parametrize("seconds", [60.0, None])
+def test_growth_ends_when_it_is_called_off(seconds: float | None) -> None:
+    """It would take half a minute, and looks at the clock between slices."""
+    E = np.random.default_rng(0).normal(scale=0.1, size=(200, 200))
+    A = np.eye(200) + E + E.T
+    statistics = TreeStatistics()
+    grew = threading.Event()
+
+    def grows() -> str:
+        budget = Budget(Limits(time=seconds))
+        upper = [np.inf] * 13
+        search = Portfolio(12, upper, statistics, budget, 1, lambda features: None)
+        search._average(A[:20, :20], 3.0, 1.0)  # its kernel is loaded
+        grew.set()
+        with suppress(LimitReached):
+            search._average(A, 3.0, 1000.0)
+        return "called off"
+
+    def proves() -> str:
+        grew.wait(60.0)
+        time.sleep(0.3)
+        return "proof"
+
+    clock = Deadline(None)
+    found, _ = side_by_side([grows, proves], is_proof, 0.0)
+    assert found == ["called off", "proof"]
+    assert statistics.grown > 0
+    assert clock.elapsed() < 10
 
 
 def blocks() -> bs.Covariance:

@@ -12,7 +12,10 @@ from typer.testing import CliRunner
 
 from blockspca import __version__
 from blockspca.cli import app
+from blockspca.cli.declaring import spread
 from blockspca.cli.demonstration import breast_cancer, introduction, run
+from blockspca.cli.options import SolveOptions
+from blockspca.numerics.threads import proof_threads, scan_threads
 
 runner = CliRunner()
 
@@ -134,3 +137,17 @@ def test_options_keep_their_short_names_and_help():
         shown = runner.invoke(app, [command, "--help"]).output.split()
         assert "-o" in shown
         assert "--output" in shown
+
+
+def test_jobs_are_the_threads_of_the_whole_command():
+    """Of reading the file and of writing the results as well."""
+    said = []
+
+    def command(solving: SolveOptions) -> None:
+        said.append((solving.jobs, scan_threads(), proof_threads()))
+
+    free = scan_threads(), proof_threads()
+    for jobs in (1, 3):
+        spread(command)(time=None, gap=None, nodes=None, jobs=jobs)
+    spread(command)(time=None, gap=None, nodes=None, jobs=None)
+    assert said == [(1, 1, 1), (3, 3, 3), (None, *free)]

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from blockspca.explore.jobs import Job, Priority, Worker
+from blockspca.numerics.threads import proof_threads, scan_threads
 
 SOON = 300.0  # seconds within which any machine gets there
 
@@ -40,6 +41,15 @@ def test_an_error_is_told_and_the_next_job_runs(worker):
     worker.submit(job(lambda _: done.set()))
     assert done.wait(SOON)
     assert [type(error) for error in told] == [ZeroDivisionError]
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_a_job_has_the_threads_that_were_asked_for(jobs):
+    said = []
+    worker = Worker(jobs)
+    worker.submit(job(lambda _: said.extend([scan_threads(), proof_threads()])))
+    worker.close()
+    assert said == [jobs, jobs]
 
 
 def endless(begun: threading.Event, ended: threading.Event):

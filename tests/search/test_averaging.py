@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import blockspca as bs
 from blockspca._kernels import averaging as kernel
+from blockspca.limits import Deadline
 from blockspca.proof_settings import ProofSettings
 from blockspca.search import averaging
 from blockspca.search import portfolio as step_proof
@@ -89,7 +90,7 @@ def test_limits_are_honoured_and_claim_nothing() -> None:
         assert not stopped.refuted
         assert stopped.support is None
     assert no_support_above(A, 8, 2.8, work_limit=1e3).sets == whole.sets
-    at_once = no_support_above(A, 8, 2.8, time_limit=0.0)
+    at_once = no_support_above(A, 8, 2.8, deadline=Deadline(0.0))
     assert not at_once.refuted
     assert at_once.support is None
 
@@ -328,7 +329,7 @@ def test_errors_of_inclusion_stay_within_the_bound(
         claims.append((part.N.copy(), part.features.copy(), part.error))
         return True
 
-    search = averaging._Search(deadline=np.inf, sets_left=np.inf)
+    search = averaging._Search(deadline=Deadline(None), sets_left=np.inf)
     monkeypatch.setattr(averaging._Search, "run", record)
     rng = np.random.default_rng(7)
     for members in ([0, 1], [2, 0], [0, 1, 2], [0, 1, 2, 3, 4]):

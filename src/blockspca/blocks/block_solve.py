@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +19,7 @@ from ..limits import Budget, Limits
 from ..numerics import cost as _cost
 from ..numerics.linalg import leading_eigenvector, on_support, rayleigh
 from ..numerics.rounding import EPS, power_of_two, sum_above
-from ..numerics.threads import blas_limited_to
+from ..numerics.threads import blas_limited_to, parallel_map
 from ..progress import Event, Listener
 from ..result import Blocks, BlockStatus
 from ..solvers.base import Solution, Solver, SolverError
@@ -292,48 +291,22 @@ def _tasks(
     ]
 
 
-def _run(tasks: list[_Task], n_jobs: int | None) -> Iterator[_Outcome]:
+def _run(tasks: list[_Task], n_jobs: int | None) -> Iterable[_Outcome]:
     """Run the tasks, in order."""
-    import joblib
-
-    if len(tasks) == 1 or joblib.effective_n_jobs(n_jobs) == 1:
-        yield from (_solve_block(*task) for task in tasks)
-        return
     try:
-        # A core for each block: BLAS has one thread, here and in other processes.
-        with blas_limited_to(1):
-            outcomes = joblib.Parallel(n_jobs=n_jobs)(
-                joblib.delayed(_solve_beside_others)(os.getpid(), *task)
-                for task in tasks
-            )
-        yield from outcomes
+        return parallel_map(_solve_block, tasks, n_jobs)
     except Exception as error:  # a worker died, or the solver cannot be sent to one
         failure = _Outcome(
             BlockStatus.FAILED,
             message=f"could not be run with n_jobs = {n_jobs} "
             f"({type(error).__name__}: {error})",
         )
-        yield from (failure for _ in tasks)
+        return [failure for _ in tasks]
 
 
-def _solve_beside_others(caller: int, *task: Any) -> _Outcome:
-    """Solve one block in a worker, which has one core."""
-    if os.getpid() == caller:  # a thread: BLAS, which all of them share, is limited
-        return _solve_block(*task)
-    with blas_limited_to(1):
-        return _solve_block(*task)
-
-
-def _solve_block(
-    A: FloatArray,
-    k: int,
-    solver: Solver,
-    limits: Limits,
-    until: float | None,
-    incumbent: float,
-    entropy: list[int],
-) -> _Outcome:
+def _solve_block(task: _Task) -> _Outcome:
     """Solve one block; a failure of the solver becomes an outcome, not an error."""
+    A, k, solver, limits, until, incumbent, entropy = task
     size = len(A)
     largest = float(np.abs(A).max())
     if until is not None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,6 +24,7 @@ from ..numerics import cost as _cost
 from ..numerics.blas import single_threaded
 from ..numerics.linalg import SMALL
 from ..numerics.rounding import EPS, above_from_units, above_in_units
+from ..numerics.threads import jobs_at_once
 from ..progress import Event, silent
 from ..proof_settings import Prover
 from ..scan.lists import scan_kernels
@@ -137,7 +137,7 @@ class PathProver:
     ) -> None:
         self.cov, self.candidates, self.budget = cov, candidates, budget
         self.settings, self.groups = options.settings, options.groups
-        self.n_jobs = joblib.effective_n_jobs(options.n_jobs)
+        self.n_jobs = jobs_at_once(options.n_jobs)
         self.callback, self.unit = options.callback, candidates.unit
         self.incumbents = Incumbents(
             cov,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import MISSING, Field, field, fields, is_dataclass
 from functools import wraps
 from typing import Annotated, Any, get_type_hints
@@ -72,6 +73,21 @@ def _parameter(at: Field[Any], hint: Any) -> inspect.Parameter:
     return inspect.Parameter(at.name, kind, default=default, annotation=hint)
 
 
+def _has_jobs(options: Any) -> bool:
+    """Whether a group of options has that of the number of threads."""
+    return is_dataclass(options) and any(at.name == "jobs" for at in fields(options))
+
+
+def _at_most(jobs: int | None) -> AbstractContextManager[None]:
+    """Context of a command with so many threads, for reading and writing as well."""
+    if jobs is None:  # nothing is loaded for it
+        return nullcontext()
+    from .._validation import check_n_jobs
+    from ..numerics.threads import allowed_threads
+
+    return allowed_threads(check_n_jobs(jobs))
+
+
 def spread(command: Callable[..., Any]) -> Callable[..., Any]:
     """Let typer see the fields of a command's dataclass parameters as its options."""
     groups: dict[str, Any] = {}
@@ -93,8 +109,10 @@ def spread(command: Callable[..., Any]) -> Callable[..., Any]:
         for name, kind in groups.items():
             chosen = {at.name: values.pop(at.name) for at in fields(kind)}
             values[name] = kind(**chosen)
+        jobs = next((given.jobs for given in values.values() if _has_jobs(given)), None)
         try:
-            return command(**values)
+            with _at_most(jobs):
+                return command(**values)
         except KeyboardInterrupt:
             raise Interrupted from None
 

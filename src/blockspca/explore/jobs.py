@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
+from ..numerics.threads import allowed_threads
 from ..progress import Event
 
 #: Seconds after which a job that has told nothing is interrupted from outside. Events
@@ -80,7 +81,8 @@ class Worker:
     [1]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self._n_jobs = n_jobs
         self._changed = threading.Condition()
         self._waiting: list[tuple[Priority, int, Job]] = []
         self._numbers = itertools.count()
@@ -181,7 +183,8 @@ class Worker:
                 job = self._waiting.pop(0)[2]
                 self._current = job
             try:
-                with suppress(KeyboardInterrupt):  # whoever interrupted it knows
+                # Whoever interrupted it knows. Between jobs BLAS is as it was.
+                with suppress(KeyboardInterrupt), allowed_threads(self._n_jobs):
                     job.work(job)
             except Exception as error:
                 _tell(job, error)

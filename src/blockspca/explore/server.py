@@ -114,7 +114,7 @@ class Server:
         self.ends_with_tab = ends_with_tab
         # Other users of the machine can reach the port as well.
         self.token = secrets.token_urlsafe(24)
-        self.worker = Worker()
+        self.worker = Worker(engine.n_jobs)
         self.tabs: set[Socket] = set()
         self.files = {**assets(), LIBRARY: (_KINDS[".js"], library())}
         self._sockets = bind_sockets(port, HOST)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import check_real
+from .._validation import check_n_jobs, check_real
 from ..covariance.contrast import contrastive
 from ..covariance.covariance import Covariance, as_covariance
 from ..limits import Budget, Limits, as_limits
+from ..numerics.threads import allowed_threads
 from ..pipeline import solve
 from ..result import Result
 from ..status import Status
@@ -59,13 +60,14 @@ def contrastive_path(
     budget = Budget(as_limits(limits))
     found: dict[float, Result] = {}
     start: np.ndarray | None = None
-    for number, weight in enumerate(chosen):
-        left = budget.left(1 / (len(chosen) - number))
-        cov = contrastive(target, background, weight)
-        result = solve(cov, k, limits=left, n_jobs=n_jobs, start=start)
-        budget.nodes += result.nodes
-        found[weight] = result
-        start = result.support
-        if result.status is Status.INTERRUPTED:
-            break
+    with allowed_threads(check_n_jobs(n_jobs)):
+        for number, weight in enumerate(chosen):
+            left = budget.left(1 / (len(chosen) - number))
+            cov = contrastive(target, background, weight)
+            result = solve(cov, k, limits=left, n_jobs=n_jobs, start=start)
+            budget.nodes += result.nodes
+            found[weight] = result
+            start = result.support
+            if result.status is Status.INTERRUPTED:
+                break
     return found

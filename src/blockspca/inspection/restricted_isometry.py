@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import check_flag, check_sparsity, numeric_array
+from .._validation import check_flag, check_n_jobs, check_sparsity, numeric_array
 from ..covariance.derived import DerivedCovariance
 from ..covariance.rounding import EPS, SMALLEST, column_exponents
 from ..covariance.sources import MomentSource
 from ..limits import Budget, Limits, as_limits
 from ..numerics.rounding import sum_above
+from ..numerics.threads import allowed_threads
 from ..pipeline import solve
 from ..result import Result
 from ..status import Status
@@ -106,7 +107,8 @@ def restricted_isometry(
         # In units of a power of two no square overflows, or vanishes beside the others.
         C = np.ldexp(C, -column_exponents(largest_entries))
         C = C / np.linalg.norm(C, axis=0)
-    with np.errstate(over="ignore", invalid="ignore"):
+    n_jobs = check_n_jobs(n_jobs)
+    with np.errstate(over="ignore", invalid="ignore"), allowed_threads(n_jobs):
         A = C.T @ C
     if not np.isfinite(A).all():
         raise ValueError(

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,6 +27,7 @@ from ..components import Scheme, solve_components
 from ..constraints import Constraints
 from ..covariance.covariance import Covariance
 from ..limits import Deadline, Limits, as_limits
+from ..numerics.threads import allowed_threads, jobs_at_once, parallel_map
 from ..status import PROVED, Status
 
 _Z = 1.959963984540054  # of a two-sided interval of 95 %
@@ -196,7 +196,8 @@ def stability(
         support = np.flatnonzero(found.components.any(axis=0))
         return support, all(status in PROVED for status in found.statuses)
 
-    done = _in_time(selected, draws, given, n_jobs, progress)
+    with allowed_threads(n_jobs):
+        done = _in_time(selected, draws, given, n_jobs, progress)
     if not done:
         raise ValueError(
             f"limits.time = {given.time} did not suffice for one resample; pass more."
@@ -220,7 +221,7 @@ def _in_time(
 ) -> list[_Selected]:
     """What is selected in each draw that there is time for, several at once."""
     clock = Deadline(limits.time)
-    at_once = 1 if n_jobs is None else joblib.effective_n_jobs(n_jobs)
+    at_once = jobs_at_once(n_jobs)
 
     def one(draw: NDArray[np.intp]) -> _Selected | None:
         left = clock.remaining()
@@ -230,16 +231,12 @@ def _in_time(
             left = min(left, limits.time * at_once / len(draws))
         return selected(draw, replace(limits, time=left))
 
-    work = joblib.Parallel(n_jobs=at_once, prefer="threads", return_as="generator")(
-        joblib.delayed(one)(draw) for draw in draws
-    )
-    done = []
-    for number, found in enumerate(work, 1):
-        if found is not None:
-            done.append(found)
+    def tell(number: int) -> None:
         if progress is not None:
             progress(number, len(draws))
-    return done
+
+    work = parallel_map(one, draws, n_jobs, in_threads=True, tell=tell)
+    return [found for found in work if found is not None]
 
 
 def _draw(rng: np.random.Generator, n: int, method: str) -> NDArray[np.intp]:

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import FloatArray, as_generator
+from .._validation import FloatArray, as_generator, check_n_jobs
 from ..components.requests import is_disjoint
 from ..components.schemes import Scheme
 from ..covariance.covariance import Covariance, refuse_constant
 from ..limits import Budget, Deadline
+from ..numerics.threads import allowed_threads
 from ..result import Result
 from .choose_k import (
     FEWER,
@@ -99,31 +100,32 @@ def choose_each_k(
         k_max = max(1, min(k_max, usable // n_components))
     *generators, shared = as_generator(rng).spawn(n_components + 1)
     ends = None if budget.limits.time is None else SHARE * budget.limits.time
-    cov = cov.formed(budget, budget.limits.memory)  # which the fit takes, too
-    units = None if X is None else permuted_units(X, shared, kept=FEWER)
-    earlier: list[Result] = []
-    choices: list[ChoiceOfK] = []
-    for j, generator in enumerate(generators):
-        problem = scheme.problem(cov, earlier)
-        left = None
-        if ends is not None:  # every choice has an equal share of the time left
-            left = max(0.0, ends - budget.elapsed()) / (n_components - j)
-        if X is None:
-            choice, path = choose_by_fraction(problem, k_max, seconds=left)
-        else:
-            same = j == 0 or units is not None
-            factors = None if same else _factors(X, how, problem)
-            known = choices[0].reference if choices else None
-            columns = Columns(X, how, factors, known, units)
-            clock = Deadline(left)
-            found, path = reference_of(
-                problem, columns, k_max, None, n_jobs, generator, clock
-            )
-            choice = choose_by_reference(
-                problem, found, path, clock, scaled=bool(how["scale"])
-            )
-        choices.append(choice)
-        earlier.append(path[choice.k])
+    with allowed_threads(check_n_jobs(n_jobs)):
+        cov = cov.formed(budget, budget.limits.memory)  # which the fit takes, too
+        units = None if X is None else permuted_units(X, shared, kept=FEWER)
+        earlier: list[Result] = []
+        choices: list[ChoiceOfK] = []
+        for j, generator in enumerate(generators):
+            problem = scheme.problem(cov, earlier)
+            left = None
+            if ends is not None:  # every choice has an equal share of the time left
+                left = max(0.0, ends - budget.elapsed()) / (n_components - j)
+            if X is None:
+                choice, path = choose_by_fraction(problem, k_max, seconds=left)
+            else:
+                same = j == 0 or units is not None
+                factors = None if same else _factors(X, how, problem)
+                known = choices[0].reference if choices else None
+                columns = Columns(X, how, factors, known, units)
+                clock = Deadline(left)
+                found, path = reference_of(
+                    problem, columns, k_max, None, n_jobs, generator, clock
+                )
+                choice = choose_by_reference(
+                    problem, found, path, clock, scaled=bool(how["scale"])
+                )
+            choices.append(choice)
+            earlier.append(path[choice.k])
     supports = tuple(result.support.tolist() for result in earlier)
     return Chosen(tuple(choices), supports)
 

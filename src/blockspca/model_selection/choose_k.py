@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from .._validation import (
 )
 from ..covariance.covariance import Covariance, refuse_constant
 from ..limits import Deadline
+from ..numerics.threads import allowed_threads, parallel_map
 from ..sparsity_path import SparsityPath
 from .permuting import Columns, permuted_units
 from .searched_path import searched, searched_path
@@ -181,7 +182,8 @@ def choose_k(
     scale, missing, constant, feature_names
         As in `Covariance.from_data`.
     n_jobs : int, optional
-        Permutations at a time (joblib).
+        Permutations at a time (joblib), and the most threads otherwise. The choice does
+        not depend on it.
     rng : int or Generator, optional
         0 by default.
 
@@ -199,18 +201,21 @@ def choose_k(
     >>> bs.choose_k(X).k
     5
     """
-    if isinstance(data, Covariance):
-        return choose_by_fraction(data, k_max, fraction)[0]
-    how: dict[str, Any] = {"scale": scale, "missing": missing}
-    cov = Covariance.from_data(
-        data, **how, constant=constant, feature_names=feature_names
-    )
-    rows = as_rows(data)
-    rng = as_generator(rng)
-    columns = Columns(rows, how, units=permuted_units(rows, rng))
-    clock = Deadline(None)
-    found, path = reference_of(cov, columns, k_max, n_permutations, n_jobs, rng, clock)
-    return choose_by_reference(cov, found, path, clock, scaled=scale)
+    with allowed_threads(check_n_jobs(n_jobs)):
+        if isinstance(data, Covariance):
+            return choose_by_fraction(data, k_max, fraction)[0]
+        how: dict[str, Any] = {"scale": scale, "missing": missing}
+        cov = Covariance.from_data(
+            data, **how, constant=constant, feature_names=feature_names
+        )
+        rows = as_rows(data)
+        rng = as_generator(rng)
+        columns = Columns(rows, how, units=permuted_units(rows, rng))
+        clock = Deadline(None)
+        found, path = reference_of(
+            cov, columns, k_max, n_permutations, n_jobs, rng, clock
+        )
+        return choose_by_reference(cov, found, path, clock, scaled=scale)
 
 
 def choose_by_reference(
@@ -335,12 +340,13 @@ def permutation_reference(
     3
     """
     how: dict[str, Any] = {"scale": scale, "missing": missing}
-    cov = Covariance.from_data(X, **how, constant=constant)
-    rows = as_rows(X)
-    rng = as_generator(rng)
-    columns = Columns(rows, how, units=permuted_units(rows, rng))
-    clock = Deadline(None)
-    return reference_of(cov, columns, k_max, n_permutations, n_jobs, rng, clock)[0]
+    with allowed_threads(check_n_jobs(n_jobs)):
+        cov = Covariance.from_data(X, **how, constant=constant)
+        rows = as_rows(X)
+        rng = as_generator(rng)
+        columns = Columns(rows, how, units=permuted_units(rows, rng))
+        clock = Deadline(None)
+        return reference_of(cov, columns, k_max, n_permutations, n_jobs, rng, clock)[0]
 
 
 def reference_of(
@@ -361,7 +367,6 @@ def reference_of(
         most = check_positive_integer(n_permutations, "n_permutations")
     if most < 2:
         raise ValueError("n_permutations = 1 has no spread; pass at least 2.")
-    n_jobs = check_n_jobs(n_jobs)
     k_max = checked_k_max(k_max, cov.n_features)
     # One for each permutation, whether it is needed or not: b is the same data for
     # every n_jobs and for every number of them.
@@ -387,10 +392,10 @@ def reference_of(
     few = FEW if earlier is None else FEWER
     # A number that was asked for is kept, however clear the first ones are.
     few = few if n_permutations is None else most
-    reference = list(each(objectives, range(few), n_jobs))
+    reference = list(parallel_map(objectives, range(few), n_jobs))
     found = PermutationReference(ks, observed, _rows(reference, k_max), earlier)
     if few < most and not found.is_clear:
-        reference += each(objectives, range(few, most), n_jobs)
+        reference += parallel_map(objectives, range(few, most), n_jobs)
         found = PermutationReference(ks, observed, _rows(reference, k_max))
     return found, path
 
@@ -409,14 +414,6 @@ def smallest_within_error(ks: np.ndarray, curve: FloatArray, error: FloatArray) 
 
 def checked_k_max(k_max: int | None, d: int) -> int:
     return min(K_MAX, d) if k_max is None else check_sparsity(k_max, d, "k_max")
-
-
-def each(
-    function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None
-) -> Iterable[Any]:
-    import joblib
-
-    return joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(function)(i) for i in items)
 
 
 def _largest_excess(objectives: FloatArray, reference: FloatArray) -> float:

@@ -18,7 +18,8 @@ from .._validation import (
 from ..components import Scheme, solve_components
 from ..components.scheme_names import as_scheme
 from ..covariance.covariance import Covariance, refuse_constant
-from .choose_k import N_PERMUTATIONS, SIGNIFICANCE, each
+from ..numerics.threads import allowed_threads, parallel_map
+from .choose_k import N_PERMUTATIONS, SIGNIFICANCE
 from .permuting import permuted_columns
 
 N_MAX = 10
@@ -90,7 +91,8 @@ def choose_n_components(
     scale, missing, constant
         As in `Covariance.from_data`.
     n_jobs : int, optional
-        Permutations at a time.
+        Permutations at a time (joblib), and the most threads otherwise. The choice does
+        not depend on it.
     rng : int or Generator, optional
 
     Returns
@@ -123,7 +125,9 @@ def choose_n_components(
     2
     """
     how: dict[str, Any] = {"scale": scale, "missing": missing}
-    cov = Covariance.from_data(X, **how, constant=constant)
+    n_jobs = check_n_jobs(n_jobs)
+    with allowed_threads(n_jobs):
+        cov = Covariance.from_data(X, **how, constant=constant)
     usable = refuse_constant(cov)
     k = check_sparsity(k, cov.n_features)
     m = min(N_MAX, usable) if n_max is None else check_positive_integer(n_max, "n_max")
@@ -135,12 +139,13 @@ def choose_n_components(
             f"= {significance}; pass at least 1/significance - 1, and 0 < significance "
             "< 1."
         )
-    n_jobs = check_n_jobs(n_jobs)
     chosen = as_scheme(scheme, "residual")
     rows = as_rows(X)
 
-    def variances(data: Covariance) -> FloatArray:
-        found = solve_components(data, k, m, scheme=chosen, certify=False)
+    def variances(data: Covariance, n_jobs: int | None = None) -> FloatArray:
+        found = solve_components(
+            data, k, m, scheme=chosen, certify=False, n_jobs=n_jobs
+        )
         return found.adjusted_explained_variance
 
     def permuted(generator: np.random.Generator) -> FloatArray:
@@ -148,9 +153,10 @@ def choose_n_components(
         # What is wrong with a column was said of the data themselves.
         return variances(Covariance.from_data(data, **how, constant="ignore"))
 
-    observed = variances(cov)
     generators = as_generator(rng).spawn(n_permutations)
-    reference = np.array(each(permuted, generators, n_jobs))
+    with allowed_threads(n_jobs):
+        observed = variances(cov, n_jobs)
+        reference = np.array(list(parallel_map(permuted, generators, n_jobs)))
     choice = ChoiceOfComponents(0, observed, reference, significance)
     counts = choice.p_values <= significance
     # Up to the first that chance explains: what later ones have is what deflation left.

@@ -16,7 +16,8 @@ from .._validation import (
     check_positive_integer,
 )
 from ..covariance.covariance import Covariance, refuse_constant
-from .choose_k import checked_k_max, each, smallest_within_error
+from ..numerics.threads import allowed_threads, parallel_map
+from .choose_k import checked_k_max, smallest_within_error
 from .searched_path import searched_path
 
 
@@ -114,9 +115,6 @@ def cross_validate(
             f"n_folds = {n_folds} is outside 2..{n}; pass at least 2 folds, and no "
             "more than there are samples."
         )
-    if constant == "warn":  # once, of the whole, and not of every fold
-        Covariance.from_data(X, scale=scale, missing=missing)
-        constant = "ignore"
     order = as_generator(rng).permutation(n)
     folds = np.array_split(order, n_folds)
 
@@ -141,7 +139,11 @@ def cross_validate(
         train = path.objectives / float(cov.diagonal().sum())
         return train, (scores**2).sum(axis=0) / total
 
-    found = list(each(shares, folds, n_jobs))
+    with allowed_threads(n_jobs):
+        if constant == "warn":  # once, of the whole, and not of every fold
+            Covariance.from_data(X, scale=scale, missing=missing)
+            constant = "ignore"
+        found = list(parallel_map(shares, folds, n_jobs))
     return CrossValidation(
         np.arange(1, k_max + 1),
         np.array([train for train, _ in found]),

@@ -1,22 +1,33 @@
 """The number of threads that a call may use: `n_jobs`, down to BLAS.
 
 `allowed_threads(n_jobs)` is the outermost context of a public function. Inside it BLAS,
-the scan and the dual's search ask here how many threads they may use.
+the scan and the dual's search ask here how many threads they may use. `parallel_map`
+works on several items at a time, each with one of these threads.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any
+from threading import Lock, get_ident
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+
 # (threads that were asked for or None, threads that BLAS may use) of the call under way
 _allowed: ContextVar[tuple[int | None, int] | None] = ContextVar("_allowed")
+
+# How many threads of BLAS each thread asks for that is in `blas_limited_to`, and what
+# the libraries had before the first of them.
+_limits: dict[int, int] = {}
+_before: list[int] = []
+_lock = Lock()
 
 
 @lru_cache(maxsize=1)
@@ -36,16 +47,37 @@ def blas_threads() -> int:
 
 @contextmanager
 def blas_limited_to(threads: int) -> Iterator[None]:
-    """Context in which BLAS uses that many threads."""
-    # As `ThreadpoolController.limit`, without its report, and only where counts differ.
-    found = [(library, library.num_threads) for library in _found()[0]]
-    others = [(library, count) for library, count in found if count != threads]
+    """Context in which BLAS uses that many threads, or fewer for another thread's sake.
+
+    The number is that of the process: of several threads that are in such a context,
+    the one that asks for least has its way, and the last one out restores what was.
+    """
+    me = get_ident()
+    outer = _limits.get(me)
     try:
-        for library, _ in others:
-            library.set_num_threads(threads)
+        with _lock:
+            if not _limits:
+                _before[:] = [library.num_threads for library in _found()[0]]
+            _limits[me] = threads
+            _set_blas()
         yield
     finally:
-        for library, count in others:
+        with _lock:
+            # Ctrl-C may have come before there was anything to take back.
+            entered = _limits.pop(me, None) is not None
+            if outer is not None:
+                _limits[me] = outer
+            if entered:
+                _set_blas()
+
+
+def _set_blas() -> None:
+    """Give BLAS what the threads in `blas_limited_to` ask for, or what it had."""
+    # As `ThreadpoolController.limit`, without its report, and only where counts differ.
+    least = min(_limits.values(), default=None)
+    for library, before in zip(_found()[0], _before, strict=True):
+        count = before if least is None else least
+        if library.num_threads != count:
             library.set_num_threads(count)
 
 
@@ -61,9 +93,7 @@ def allowed_threads(n_jobs: int | None) -> Iterator[None]:
     if n_jobs is None:
         threads, most = around or (None, blas_threads())
     else:
-        import joblib
-
-        threads = int(joblib.effective_n_jobs(n_jobs))
+        threads = jobs_at_once(n_jobs)
         most = min(threads, around[1] if around else blas_threads())
     is_free = n_jobs is None and around is None
     token = _allowed.set((threads, most))
@@ -96,6 +126,13 @@ def proof_threads() -> int:
     return _asked_for() or most_blas_threads()
 
 
+def jobs_at_once(n_jobs: int | None) -> int:
+    """Return how many jobs of joblib n_jobs stands for: one, if it is None."""
+    import joblib
+
+    return int(joblib.effective_n_jobs(n_jobs))
+
+
 def scan_threads() -> int:
     """Return how many threads a scan may use: all cores, unless fewer are allowed."""
     asked = _asked_for()
@@ -104,3 +141,70 @@ def scan_threads() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def parallel_map(
+    function: Callable[[Item], Found],
+    items: Iterable[Item],
+    n_jobs: int | None,
+    *,
+    in_threads: bool = False,
+    tell: Callable[[int], None] | None = None,
+) -> Iterable[Found]:
+    """Apply a function to all items, `n_jobs` at a time, by joblib.
+
+    Parameters
+    ----------
+    in_threads : bool
+        Threads suffice, unless the caller's `joblib.parallel_config` says otherwise.
+    tell : callable, optional
+        Called with how many are done, in the thread of the caller.
+
+    Returns
+    -------
+    iterable
+        In the order of the items. One at a time, each is computed when it is asked for,
+        with all threads of the call. Several at a time, they have one thread each, in
+        this process or another, and all are done before this returns.
+
+    Examples
+    --------
+    >>> list(parallel_map(abs, [-2, 1, -3], n_jobs=None))
+    [2, 1, 3]
+    """
+    import joblib
+
+    items = list(items)
+    if len(items) < 2 or jobs_at_once(n_jobs) == 1:
+        return _in_turn(function, items, tell)
+    how: dict[str, Any] = {"prefer": "threads"} if in_threads else {}
+    if tell is not None:
+        how["return_as"] = "generator"
+    # Here too, as BLAS in this process is shared by its threads.
+    with blas_limited_to(1):
+        work = joblib.Parallel(n_jobs=n_jobs, **how)(
+            joblib.delayed(_with_one_thread)(function, item) for item in items
+        )
+        done = []
+        for found in work:
+            done.append(found)
+            if tell is not None:
+                tell(len(done))
+        return done
+
+
+def _in_turn(
+    function: Callable[[Item], Found],
+    items: list[Item],
+    tell: Callable[[int], None] | None,
+) -> Iterator[Found]:
+    for number, item in enumerate(items, 1):
+        yield function(item)
+        if tell is not None:
+            tell(number)
+
+
+def _with_one_thread(function: Callable[[Item], Found], item: Item) -> Found:
+    """Apply it in a worker, to which what the caller is allowed does not travel."""
+    with allowed_threads(1):
+        return function(item)

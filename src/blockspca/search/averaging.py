@@ -68,7 +68,6 @@ q (1 + |N'*_ij|) + 3 eps, where |N'*_ij| ≤ (|N'_ij| + q + 3 eps) / (1 − q). 
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,6 +75,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..limits import Deadline
 from ..numerics import cost as _cost
 from ..numerics.rounding import EPS
 
@@ -104,7 +104,7 @@ def no_support_above(
     k: int,
     tau: float,
     *,
-    time_limit: float = np.inf,
+    deadline: Deadline | None = None,
     set_limit: int | None = None,
     work_limit: float = np.inf,
 ) -> AveragingOutcome:
@@ -116,7 +116,9 @@ def no_support_above(
         Symmetric and finite; it may be indefinite.
     tau : float
         The value that none is to reach. Supports of fewer than k features count, too.
-    time_limit, set_limit : float, int
+    deadline : Deadline, optional
+        When to stop, looked at between slices.
+    set_limit : int, optional
         Where to stop.
     work_limit : float
         Seconds that sets and inclusions are expected to take, by their number: where to
@@ -137,7 +139,6 @@ def no_support_above(
     >>> no_support_above(np.eye(100) + (E + E.T) / 2, 5, 1.8).refuted
     True
     """
-    deadline = time.monotonic() + time_limit
     A = np.asarray(A, dtype=np.float64)
     d = len(A)
     k = min(k, d)
@@ -150,7 +151,7 @@ def no_support_above(
             "if the difference overflows"
         )
     search = _Search(
-        deadline=deadline,
+        deadline=Deadline(None) if deadline is None else deadline,
         sets_left=np.inf if set_limit is None else set_limit,
         work_left=work_limit,
     )
@@ -200,7 +201,7 @@ class _Part:
 class _Search:
     """The state shared by all subproblems of one call of `no_support_above`."""
 
-    deadline: float
+    deadline: Deadline
     sets_left: float
     work_left: float = np.inf  # seconds, as they are expected
     sets: int = 0
@@ -210,7 +211,7 @@ class _Search:
     def is_over(self) -> bool:
         """Whether a limit ends the search."""
         is_spent = self.sets >= self.sets_left or self.work_left <= 0
-        return is_spent or time.monotonic() > self.deadline
+        return is_spent or self.deadline.passed()
 
     def report(self, support: list[int]) -> bool:
         self.counterexample = support

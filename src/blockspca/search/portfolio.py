@@ -141,12 +141,13 @@ class Portfolio:
         seconds, so that a slow or busy machine finds the same proof.
         """
         self.budget.wait_for(load, "averaging")
-        left = self.budget.remaining()
+        # Without a limit on time, no clock stops a slow machine sooner than a fast one.
+        timed = self.budget.limits.time is not None
         grown = no_support_above(
             matrix,
             self.k,
             tau,
-            time_limit=np.inf if left is None else min(left, _LONGER * seconds),
+            deadline=self.budget.within(_LONGER * seconds) if timed else self.budget,
             set_limit=min(self.budget.nodes_left, 2**40),
             work_limit=seconds,
         )
