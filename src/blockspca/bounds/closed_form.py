@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._validation import FloatArray
-from ..certificate import BoundName
+from ..bound_names import BoundName
 from ..covariance.covariance import Covariance
 from ..covariance.dominance import Dominance
 from ..limits import Deadline

@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certificate import WITH_CONSTRAINTS, BoundName, Certificate, PartClaim, StepClaim
+from ..bound_names import BoundName
+from ..certificate import WITH_CONSTRAINTS, Certificate, PartClaim, StepClaim
 from ..constraint_rules import Rules
 from ..constraints import Constraints, checked
 from ..covariance.covariance import Covariance

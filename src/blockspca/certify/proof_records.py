@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..bound_names import BoundName
 from ..bounds.direction_dual.point import RootProof
 from ..bounds.entry_dual.bound import entry_bound
 from ..bounds.entry_dual.check import read_record
 from ..bounds.entry_dual.point import written_point, written_search
 from ..bounds.entry_dual.record import EntryRecord
 from ..bounds.smaller_k import bound_from_smaller_k
-from ..certificate import BoundName, StepClaim
+from ..certificate import StepClaim
 from ..limits import Budget, LimitReached
 from ..numerics.rounding import EPS
 from ..proof_file import Proof, Section, needed_version

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..certificate import BoundName, StepClaim
+from ..bound_names import BoundName
+from ..certificate import StepClaim
 from ..certify.claims import rests_on_earlier
 from ..certify.verification import Verification, require
 from ..covariance.covariance import Covariance

@@ -15,7 +15,8 @@ from dataclasses import replace
 import numpy as np
 
 from .._validation import FloatArray
-from ..certificate import BoundName, Certificate, StepClaim
+from ..bound_names import BoundName
+from ..certificate import Certificate, StepClaim
 from ..certify.claims import left_to_components
 from ..certify.verification import Verification, VerificationError
 from ..covariance.covariance import Covariance

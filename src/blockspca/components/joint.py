@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..bound_names import BoundName
 from ..covariance.covariance import Covariance
 from ..limits import Budget
 from ..numerics import cost as _cost
@@ -27,7 +28,7 @@ from .shared_heuristic import SharedSet
 from .shared_result import SharedSupport
 from .shared_search import SEARCH_UP_TO
 from .shared_support import bound_shared
-from .variance import ENTRIES, SHARED, SPLIT, as_strict_as, joint_upper_bound
+from .variance import as_strict_as, joint_upper_bound
 
 JointProof = SharedSupport | JointEntries | JointSplit
 
@@ -72,7 +73,7 @@ def joint_claim(
     budget: Budget,
     *,
     prove: bool,
-) -> tuple[float, str, JointProof | None]:
+) -> tuple[float, BoundName, JointProof | None]:
     """Return the least joint bound, its name, and what it rests on.
 
     Parameters
@@ -89,20 +90,21 @@ def joint_claim(
     plain, total = variances
     prove = prove and budget.nodes_left > 0
     entries = None
-    proofs: dict[str, JointProof | None] = {}
+    proofs: dict[BoundName, JointProof | None] = {}
     if prove and are_orthogonal(scheme):
         entries = entries_proof(cov, results, plain, budget)
     if entries is not None:
-        proofs[ENTRIES] = entries
+        proofs[BoundName.ENTRY_DUAL] = entries
         if first is not None:
             supports = [result.support for result in results]
             nodes = min(SEARCH_NODES, budget.nodes_left)
-            proofs[SPLIT] = joint_split(cov, entries, supports, nodes, budget)
+            split = joint_split(cov, entries, supports, nodes, budget)
+            proofs[BoundName.SPLIT_ENTRY_DUAL] = split
     known = {
         name: proof.upper_bound for name, proof in proofs.items() if proof is not None
     }
 
-    def least(shared: float = math.inf) -> tuple[float, str]:
+    def least(shared: float = math.inf) -> tuple[float, BoundName]:
         alone = first or results[0]
         ks, strict = [result.k for result in results], as_strict_as(alone, results)
         return joint_upper_bound(cov, alone, ks, budget, shared, known, strict)
@@ -112,7 +114,7 @@ def joint_claim(
         between = (total, bound)
         shared = joint_proof(cov, results, budget, between, first is not None)
         if shared is not None and shared.upper_bound < bound:
-            proofs[SHARED] = shared
+            proofs[BoundName.SHARED_SUPPORT] = shared
             bound, name = least(shared.upper_bound)
     return bound, name, proofs.get(name)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray, check_positive
-from ..certificate import BoundName
+from ..bound_names import BoundName
 from ..covariance.covariance import Covariance
 from ..covariance.derived import (
     corrected,

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..certificate import BoundName
+from ..bound_names import BoundName
 from ..certify.proof_log import check_recordable, recorded
 from ..certify.proof_records import weaker_message
 from ..certify.proof_subject import Deflated, deflated_by, said_constraints
