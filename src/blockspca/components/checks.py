@@ -20,7 +20,9 @@ from .joint import are_orthogonal
 from .joint_entries import JointEntries
 from .joint_split import JointSplit
 from .orthogonal import Orthogonalised
-from .schemes import DisjointSupports, Scheme, scheme_name
+from .requests import is_disjoint
+from .scheme import Scheme
+from .schemes import scheme_name
 from .shared_result import SharedSupport
 from .uncorrelated import UncorrelatedScores
 from .variance import (
@@ -58,7 +60,7 @@ def check_relations(
             or (certificate.component, certificate.scheme) == (j + 1, name),
             f"component {j + 1}: its certificate is for another place or scheme",
         )
-    if isinstance(scheme, DisjointSupports) or getattr(scheme, "disjoint", False):
+    if is_disjoint(scheme):
         for i, j in combinations(range(len(results)), 2):
             shared = np.flatnonzero((results[i].x != 0) & (results[j].x != 0))
             require(

@@ -30,7 +30,7 @@ from .conditions import best_orthogonal
 from .conditions_search import Better, Conditions, ConstrainedSearch
 from .earlier import with_claim_checked
 from .rewrite import with_bound, with_component
-from .schemes import Scheme
+from .scheme import Scheme, completed
 
 LARGEST = 200  # features: the search holds some matrices of this order
 MAX_NODES = 20_000  # of a search in NumPy: some seconds
@@ -128,14 +128,16 @@ def check_finished(
     if certificate is None or certificate.bound_name != BoundName.CONDITIONS:
         return check
     claim = certificate.steps[-1]
-    conditions = getattr(scheme, "conditions", None)
-    if conditions is None or problem.n_features > LARGEST:
+    if problem.n_features > LARGEST:
+        return check
+    conditions = completed(scheme).conditions(cov, given)
+    if conditions is None:
         return check
     try:
         _search(
             np.array(problem.submatrix(slice(None))),
             problem,
-            conditions(cov, given),
+            conditions,
             claim.k,
             claim.upper_bound,
             certificate,

@@ -26,9 +26,8 @@ from .conditions import best_orthogonal, search_constrained, supports_of_rows
 from .conditions_search import Conditions
 from .finish import finished
 from .rewrite import with_component
+from .scheme import NoComponent, SolveOne
 from .schemes import (
-    NoComponent,
-    SolveOne,
     _Deflation,
     orthonormal_basis,
     row_space,

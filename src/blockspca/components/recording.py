@@ -36,13 +36,13 @@ from ..result import Result
 from ..status import Status
 from .orthogonal import Orthogonalised, penalty_of
 from .rewrite import with_bound
+from .scheme import Scheme
 from .scheme_names import SCHEMES, as_scheme
 from .schemes import (
     DisjointSupports,
     HotellingDeflation,
     ProjectionDeflation,
     ResidualDeflation,
-    Scheme,
     row_space,
     used_features,
 )

@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 
 from .orthogonal import Orthogonalised
+from .scheme import Scheme
 from .schemes import (
     DisjointSupports,
     HotellingDeflation,
     ProjectionDeflation,
     ResidualDeflation,
-    Scheme,
 )
 from .uncorrelated import UncorrelatedScores
 
