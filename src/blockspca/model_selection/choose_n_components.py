@@ -18,6 +18,7 @@ from .._validation import (
 from ..components import Scheme, solve_components
 from ..components.scheme_names import as_scheme
 from ..covariance.covariance import Covariance, refuse_constant
+from ..scheme_defaults import COUNTED
 from .choose_k import N_PERMUTATIONS, SIGNIFICANCE, each
 from .permuting import permuted_columns
 
@@ -136,7 +137,7 @@ def choose_n_components(
             "< 1."
         )
     n_jobs = check_n_jobs(n_jobs)
-    chosen = as_scheme(scheme, "residual")
+    chosen = as_scheme(scheme, COUNTED)
     rows = as_rows(X)
 
     def variances(data: Covariance) -> FloatArray:
