@@ -8,7 +8,6 @@ which docs/generate_results.py makes the page of results.
 
 from __future__ import annotations
 
-from blockspca.cli.reproduce import QUICK_SECONDS, SECONDS
 from blockspca.reproduction import (
     TABLES,
     Measurements,
@@ -16,6 +15,7 @@ from blockspca.reproduction import (
     reproduce,
     warm_up,
 )
+from blockspca.reproduction.measurements import QUICK_SECONDS, SECONDS
 from common import DATA, Options, Report
 
 

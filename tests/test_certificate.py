@@ -10,7 +10,7 @@ import pytest
 
 import blockspca as bs
 import zoo
-from blockspca.certificate import BoundName
+from blockspca.bound_names import BoundName
 from blockspca.certify.claims import BoundChecks
 
 
@@ -175,7 +175,18 @@ def test_every_bound_has_a_text_and_a_check() -> None:
     checks = BoundChecks(bs.Covariance.from_matrix(np.eye(3)), 2, (0, 1), 1, None)
     # Blocks are solved without a certificate; the path then proves a bound of its own.
     # Constraints are checked part by part (`certify/part_checks.py`).
-    elsewhere = {BoundName.BLOCKS, BoundName.CONSTRAINED}
+    # Those of several components together are not in certificates of one.
+    elsewhere = {
+        BoundName.BLOCKS,
+        BoundName.CONSTRAINED,
+        BoundName.COMPONENTS,
+        BoundName.EIGENVALUES,
+        BoundName.SHARED_SUPPORT,
+        BoundName.SPLIT_ENTRY_DUAL,
+        BoundName.SCREENING_TABLE,
+        BoundName.BRANCH_AND_BOUND,
+        BoundName.ENUMERATION,
+    }
     assert set(checks.by_name) == set(BoundName) - elsewhere
     texts = {BoundName.text_of(name.value) for name in BoundName}
     assert len(texts) == len(BoundName)

@@ -24,8 +24,8 @@ LAYERS = {
     "proof_file",
     "checker": "checker",
     "limits": "status limits _messages proof_settings",
-    "records": "certificate bound_names guarantee result progress constraints "
-    "constraint_rules",
+    "records": "certificate bound_names scheme_defaults guarantee result progress "
+    "constraints constraint_rules",
     "numerics": "numerics",
     "kernels": "_kernels",
     "covariance": "covariance _samples",

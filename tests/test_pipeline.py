@@ -15,7 +15,7 @@ from blockspca.certify import results
 from blockspca.certify.provers import ProofOptions
 from blockspca.certify.results import certified_results
 from blockspca.pipeline import choose_prover
-from blockspca.proof_settings import ProofSettings, Prover
+from blockspca.proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
 
 # First rounds so short that the chain does not prove at once what is small enough here
 SHORT = {"probe_nodes": 1, "first_nodes": 1, "growth_up_to": 0}
@@ -221,3 +221,14 @@ def test_without_a_proof_no_bound_is_above_the_obvious_ones(threshold: float) ->
 def one_feature(A: np.ndarray, k: int) -> np.ndarray:
     """Return a vector that proves nothing of its block."""
     return np.eye(len(A))[0]
+
+
+def test_a_path_says_where_other_provers_prove_a_single_k():
+    numbers = DEFAULT_SETTINGS.single_k_from, DEFAULT_SETTINGS.chain_up_to
+    for number in (*numbers, DEFAULT_SETTINGS.duals_below_up_to):
+        assert f" {number} " in bs.solve_path.__doc__
+    cov = bs.Covariance.from_matrix(np.eye(9))
+    for k, own in ((5, Prover.SINGLE_K_THEN_CHAIN), (501, Prover.SINGLE_K)):
+        assert choose_prover(cov, k, k) is own
+    assert choose_prover(cov, 1, 5) is Prover.CHAIN
+    assert choose_prover(cov, 1, 501) is Prover.CHAIN_THEN_SINGLE_K

@@ -10,7 +10,8 @@ class BoundName(str, Enum):
 
     A bound is named in `Result.bound_name`, in every step of a certificate and in
     files, always by the value. A new bound needs a member here, and a check of it in
-    `certify/claims.py`.
+    `certify/claims.py`; of several components, in `components/checks.py` if each has
+    features of its own to choose, and in `components/shared_result.py` if they share.
     """
 
     text: str
@@ -56,10 +57,41 @@ class BoundName(str, Enum):
         "blocks + (k − 1) · largest entry between them",
         "the bounds of the blocks and the largest entry between them",
     )
+    COMPONENTS = "components", "the bounds of the components one by one, added up"
+    EIGENVALUES = "eigenvalues", "the largest eigenvalues of A"
+    SHARED_SUPPORT = (
+        "shared support",
+        "a bound on the best components that share all their features",
+    )
+    SPLIT_ENTRY_DUAL = (
+        "split entry dual",
+        "a search for one component of what the dual over entries leaves",
+    )
+    SCREENING_TABLE = (
+        "screening table",
+        "the screening inequality, from fewer components and features",
+    )
+    BRANCH_AND_BOUND = (
+        "branch and bound",
+        "a branch and bound with the dual over directions",
+    )
+    ENUMERATION = "enumeration", "an enumeration of all sets"
     NONE = "none", "nothing"
 
     def __str__(self) -> str:
         return self.value
+
+    @classmethod
+    def named(cls, name: str) -> str:
+        """Return the member of a name that was read, or a name of another release.
+
+        Examples
+        --------
+        >>> BoundName.named("variances") is BoundName.VARIANCES
+        True
+        """
+        known = cls._value2member_map_.get(name)
+        return known if isinstance(known, cls) else name
 
     @classmethod
     def text_of(cls, name: str) -> str:
@@ -70,5 +102,5 @@ class BoundName(str, Enum):
         >>> BoundName.text_of("variances")
         'the largest variances'
         """
-        known = cls._value2member_map_.get(name)
+        known = cls.named(name)
         return known.text if isinstance(known, cls) else name

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ._json_reader import Reader
 from ._validation import FloatArray
-from .bound_names import BoundName as BoundName
+from .bound_names import BoundName
 from .constraint_rules import Rules
 from .result import Result
 from .status import Status, is_optimal_gap, refuse_unproved
@@ -477,7 +477,7 @@ def _read_step(content: Any, where: str, version: int) -> StepClaim:
     return StepClaim(
         k=reader.integer("k", 1),
         upper_bound=reader.number("upper_bound"),
-        bound_name=reader.text("bound_name"),
+        bound_name=BoundName.named(reader.text("bound_name")),
         tau=reader.number("tau", optional=True),
         upper_previous=reader.number("upper_previous", optional=True),
         survivors=reader.indices("survivors"),

@@ -38,6 +38,7 @@ from .components.variance import adjusted_variance
 from .constraints import Constraints
 from .limits import DEFAULT_LIMITS, Budget, Limits, as_limits
 from .numerics.threads import allowed_threads
+from .scheme_defaults import FITTED
 from .status import Status
 
 
@@ -264,7 +265,7 @@ class SparsePCA(
         self._labels = column_labels(X, feature_names)
         X = self._validated(X, reset=True, ensure_min_samples=1 if precomputed else 2)
         names = check_names(self._labels, X.shape[1])
-        scheme = as_scheme(self.scheme, "auto")
+        scheme = as_scheme(self.scheme, FITTED)
         with allowed_threads(check_n_jobs(self.n_jobs)):
             cov = covariance_of(self, X, precomputed, names, self._data)
             if background is not None:

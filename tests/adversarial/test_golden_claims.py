@@ -17,7 +17,8 @@ from unittest.mock import PropertyMock, patch
 import numpy as np
 
 import blockspca as bs
-from blockspca.certificate import BoundName, StepClaim
+from blockspca.bound_names import BoundName
+from blockspca.certificate import StepClaim
 from blockspca.certify import claims, searched_claims
 from blockspca.certify.claims import BoundChecks
 from blockspca.certify.verify import _Checker

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from blockspca.bound_names import BoundName
 from blockspca.bounds import best, closed_form
 from blockspca.bounds.best import Effort, _Run, best_bound
 from blockspca.bounds.closed_form import largest_eigenvalue_bound
 from blockspca.bounds.direction_dual.search import dual_bound
-from blockspca.certificate import BoundName
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Deadline
 from blockspca.proof_settings import DEFAULT_SETTINGS

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from blockspca.bound_names import BoundName
 from blockspca.bounds.best import NamedBound, best_bound, is_sound
 from blockspca.bounds.closed_form import (
     ObviousBounds,
@@ -21,7 +22,6 @@ from blockspca.bounds.closed_form import (
     trace_bound,
 )
 from blockspca.bounds.direction_dual.search import dual_bound
-from blockspca.certificate import BoundName
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Deadline
 from blockspca.numerics.upper_eigenvalues import eigenvalue_ceiling, psd_shift

@@ -10,8 +10,8 @@ import pytest
 
 import blockspca as bs
 import zoo
+from blockspca.bound_names import BoundName
 from blockspca.bounds.smaller_k import bound_from_smaller_k
-from blockspca.certificate import BoundName
 
 
 @pytest.mark.parametrize("family", sorted(zoo.FAMILIES))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import blockspca as bs
-from blockspca.certificate import BoundName
+from blockspca.bound_names import BoundName
 from blockspca.certify import path as module
 from blockspca.certify.adaptive_screening import AdaptiveScreening
 from blockspca.certify.alarms import Subsets, has_alarm, is_below_objective

@@ -10,9 +10,9 @@ import pytest
 
 import blockspca as bs
 import zoo
+from blockspca.bound_names import BoundName
 from blockspca.bounds import compositions
 from blockspca.bounds.compositions import Compositions, parts_above
-from blockspca.certificate import BoundName
 from blockspca.certify import composition_records
 from blockspca.certify.composition_records import CompositionWriter, records_by_counts
 from blockspca.certify.proof_log import record_proof

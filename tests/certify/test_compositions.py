@@ -9,8 +9,9 @@ import pytest
 
 import blockspca as bs
 import zoo
+from blockspca.bound_names import BoundName
 from blockspca.bounds.best import NamedBound
-from blockspca.certificate import BoundName, StepClaim
+from blockspca.certificate import StepClaim
 from blockspca.certify.claims import BoundChecks
 from blockspca.certify.compositions import bound_by_compositions, level_of
 from blockspca.limits import Deadline

@@ -16,9 +16,10 @@ import scipy.sparse as sp
 
 import blockspca as bs
 import zoo
+from blockspca.bound_names import BoundName
 from blockspca.bounds.closed_form import above_target
 from blockspca.bounds.entry_dual.pairs import seconds_of_pass
-from blockspca.certificate import BoundName, Certificate
+from blockspca.certificate import Certificate
 from blockspca.certify import results
 from blockspca.certify.contrast import Contrast
 from blockspca.certify.provers import ProofOptions

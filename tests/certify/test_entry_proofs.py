@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import blockspca as bs
+from blockspca.bound_names import BoundName
 from blockspca.bounds.entry_dual import bound as entry_bounds
 from blockspca.bounds.entry_dual import proof as entry_proof
 from blockspca.bounds.entry_dual.bound import entry_bound
@@ -15,7 +16,7 @@ from blockspca.bounds.entry_dual.check import checked_value
 from blockspca.bounds.entry_dual.log import SearchRecord
 from blockspca.bounds.entry_dual.point import written_point, written_search
 from blockspca.bounds.entry_dual.record import EntryRecord
-from blockspca.certificate import BoundName, Certificate, StepClaim
+from blockspca.certificate import Certificate, StepClaim
 from blockspca.certify.proof_log import record_proof
 from blockspca.checker.check import check_proof
 from blockspca.limits import Deadline

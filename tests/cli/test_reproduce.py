@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 
 import pytest
 
 from blockspca.cli.main import run
+from blockspca.cli.reproduce import ReproduceOptions
 from blockspca.reproduction import TABLES
+from blockspca.reproduction.measurements import QUICK_SECONDS, SECONDS
+
+
+def test_the_help_has_the_time_limits_without_loading_what_has_them():
+    (limit,) = (f for f in fields(ReproduceOptions) if f.name == "time_limit")
+    words = f"{SECONDS:g} by default, {QUICK_SECONDS:g} with --quick"
+    assert words in limit.metadata["settings"]["help"]
 
 
 def test_without_a_table_they_are_listed(capsys):

@@ -10,8 +10,9 @@ import pytest
 import blockspca as bs
 from blockspca.certificate import restated
 from blockspca.cli.options import SolveOptions
-from blockspca.cli.solving import SchemeName, parse_sparsity, why_not_proved
+from blockspca.cli.solving import parse_sparsity, why_not_proved
 from blockspca.components.scheme_names import SCHEMES
+from blockspca.scheme_defaults import SchemeName
 
 A = np.diag([3.0, 2.0, 1.0]) + 0.1
 PROVED = bs.solve(A, 2)
@@ -24,7 +25,8 @@ def result(status: str, **more) -> bs.Result:
 
 
 def test_the_names_of_schemes_are_those_of_the_library():
-    assert {scheme.value for scheme in SchemeName} == set(SCHEMES)
+    assert [scheme.value for scheme in SchemeName] == list(SCHEMES)
+    assert {type(name) for name in SCHEMES} == {str}
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import blockspca as bs
+from blockspca.bound_names import BoundName
 from blockspca.bounds.entry_dual.bound import entry_bound
 from blockspca.bounds.entry_dual.log import SearchLog, SearchRecord
 from blockspca.components.joint_entries import joint_entries
@@ -20,7 +21,6 @@ from blockspca.components.joint_split import (
     _without,
     joint_split,
 )
-from blockspca.components.variance import SPLIT
 from blockspca.limits import Deadline
 from component_problems import correlated, matrix
 
@@ -138,7 +138,7 @@ def test_a_record_that_nobody_has_read_is_checked():
         found,
         joint_proof=JointSplit(20.0, 6, 2, np.zeros((6, 1)), record),
         joint_upper_bound=20.0,
-        joint_bound_name=SPLIT,
+        joint_bound_name=BoundName.SPLIT_ENTRY_DUAL,
     )
     with pytest.raises(bs.VerificationError):
         forged.verify(cov)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import blockspca as bs
+from blockspca.bound_names import BoundName
 from blockspca.bounds.entry_dual.bound import entry_bound
-from blockspca.certificate import BoundName, StepClaim, restated
+from blockspca.certificate import StepClaim, restated
 from blockspca.components.rewrite import renumbered, with_bound, with_component
 from blockspca.covariance.derived import masked, restricted
 

@@ -10,10 +10,11 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
+from blockspca.bound_names import BoundName
 from blockspca.components.shared_bounds import closed_forms, screening_table
 from blockspca.components.shared_heuristic import SharedSet
 from blockspca.components.shared_problem import SharedProblem
-from blockspca.components.shared_search import DUAL, SharedSearch
+from blockspca.components.shared_search import SharedSearch
 from blockspca.limits import Budget, Deadline
 from blockspca.numerics.upper_eigenvalues import ky_fan_ceiling
 
@@ -113,7 +114,7 @@ def test_large_problems_have_a_bound_that_can_be_checked(kind):
         "matrix": lambda: bs.Covariance.from_matrix(np.cov(X.T)),
     }[kind]()
     found = bs.solve_shared(cov, 30, 3)
-    assert found.bound_name == DUAL
+    assert found.bound_name == BoundName.DIRECTION_DUAL
     assert found.gap < 0.05
     assert found.verify(cov).complete
     point = found.certificate.dual.point
@@ -231,7 +232,7 @@ def test_a_point_for_data_in_another_form_refutes_nothing():
     entries = bs.Covariance.from_chunks([X[:3], X[3:]])
     for solved, other in ((data, entries), (entries, data)):
         found = bs.solve_shared(solved, 6, 2, limits=bs.Limits(nodes=1))
-        assert found.bound_name == DUAL
+        assert found.bound_name == BoundName.DIRECTION_DUAL
         assert found.verify(solved).complete
         check = found.verify(other)
         assert not check.complete

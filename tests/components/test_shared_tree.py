@@ -12,12 +12,12 @@ import pytest
 from tests.components.test_shared_support import exhaustive, matrix, top_sum
 
 import blockspca as bs
+from blockspca.bound_names import BoundName
 from blockspca.components import shared_support
 from blockspca.components.shared_heuristic import SharedSet
 from blockspca.components.shared_problem import SharedProblem, shared_rules
 from blockspca.components.shared_tree import (
     CHECKED,
-    TREE,
     SetTree,
     largest_of_all,
     proves,
@@ -109,7 +109,7 @@ def test_constraints(seed: int) -> None:
     assert found.objective == pytest.approx(best, rel=1e-9)
     assert best * (1 - 1e-13) <= bound <= best * (1 + 1e-9)
     whole = bs.solve_shared(A, k, r, constraints=constraints)
-    assert whole.bound_name == TREE
+    assert whole.bound_name == BoundName.ENUMERATION
     assert whole.verify(A).complete
 
 
@@ -145,7 +145,7 @@ def test_five_of_sixty_features() -> None:
     A = np.corrcoef(np.random.default_rng(0).normal(size=(100, 60)).T)
     found = bs.solve_shared(A, 5, 2)
     assert found.status is bs.Status.OPTIMAL
-    assert found.bound_name == TREE
+    assert found.bound_name == BoundName.ENUMERATION
     assert found.nodes < 200_000  # of 5,461,512 sets
     assert found.verify(A).complete
     lower = replace(found.certificate, upper_bound=found.objective * (1 - 1e-6))
@@ -209,7 +209,7 @@ def test_the_searches_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     run, branch = SetTree.run, shared_support._Run.branch
 
     def enumerated(self: SetTree, *given: Any, **options: Any) -> bool:
-        asked.append(TREE)
+        asked.append("enumeration")
         return run(self, *given, **options)
 
     def branched(self: Any, *given: Any) -> Any:
@@ -221,12 +221,13 @@ def test_the_searches_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_support, "FIRST_WORK", 100)
     monkeypatch.setattr(shared_support, "FIRST_NODES", 3)
     found = bs.solve_shared(A, 5, 2)
-    assert asked == [TREE, "branch and bound", TREE]
-    assert (found.status, found.bound_name) == (bs.Status.OPTIMAL, TREE)
+    assert asked == ["enumeration", "branch and bound", "enumeration"]
+    assert found.status is bs.Status.OPTIMAL
+    assert found.bound_name is BoundName.ENUMERATION
     monkeypatch.setattr(shared_support, "SECOND_WORK", 100)
     asked.clear()
     again = bs.solve_shared(A, 5, 2)
-    assert asked == [TREE, "branch and bound", TREE, "branch and bound"]
+    assert asked == ["enumeration", "branch and bound"] * 2
     assert again.status is bs.Status.OPTIMAL
     assert again.objective == pytest.approx(found.objective)
     wide = bs.solve_shared(A, 5, 2, limits=bs.Limits(gap=0.4))
@@ -237,7 +238,8 @@ def test_more_features_are_settled_if_the_enumeration_ends() -> None:
     """Beyond 60 features there was no search at all."""
     X = np.random.default_rng(0).normal(size=(50, 120)) * np.geomspace(1, 0.05, 120)
     found = bs.solve_shared(bs.Covariance.from_data(X), 4, 2)
-    assert (found.status, found.bound_name) == (bs.Status.OPTIMAL, TREE)
+    assert found.status is bs.Status.OPTIMAL
+    assert found.bound_name is BoundName.ENUMERATION
 
 
 def test_events_and_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import blockspca as bs
-from blockspca.components.schemes import NoComponent, scheme_name
+from blockspca.components.scheme import NoComponent
+from blockspca.components.schemes import scheme_name
 from component_problems import SCHEMES, ids, overlapping_factors
 from strategies import problems
 

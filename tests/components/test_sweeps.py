@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import blockspca as bs
-from blockspca.certificate import BoundName, restated
+from blockspca.bound_names import BoundName
+from blockspca.certificate import restated
 from blockspca.components.in_turn import Call
-from blockspca.components.schemes import NoComponent
+from blockspca.components.scheme import NoComponent
 from blockspca.components.sweeps import (
     NotAmongTheOthers,
     SweepGoal,

@@ -10,7 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
-from blockspca.certificate import BoundName, restated
+from blockspca.bound_names import BoundName
+from blockspca.certificate import restated
 from blockspca.components.checks import check_variances
 from blockspca.components.conditions import best_orthogonal
 from blockspca.components.rewrite import with_component

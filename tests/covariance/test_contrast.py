@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
-from blockspca.certificate import BoundName
+from blockspca.bound_names import BoundName
 from blockspca.components.shared_bounds import closed_forms
 from blockspca.limits import Deadline
 

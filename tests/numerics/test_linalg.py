@@ -156,3 +156,18 @@ def test_eigenvalues_where_products_of_entries_are_as_small():
         A[i, j] = A[j, i] = value
     values = symmetric_eigenvalues(A)
     assert (values**2).sum() == pytest.approx((A**2).sum(), rel=1e-13)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+def test_one_lanczos_for_vectors_and_for_estimates(scale):
+    X = np.random.default_rng(3).normal(size=(400, 320)) * np.geomspace(1, 9, 320)
+    A = scale * np.cov(X.T)
+    size, value, x = vectors.largest_by_lanczos(A)
+    assert size == np.abs(A).max()
+    assert value * size == pytest.approx(np.linalg.eigvalsh(A / scale)[-1] * scale)
+    assert np.array_equal(vectors.with_sign(x), vectors.leading_eigenvector(A))
+
+
+def test_lanczos_has_nothing_to_say_of_zero_and_infinity():
+    for A in (np.zeros((320, 320)), np.full((320, 320), np.inf)):
+        assert vectors.largest_by_lanczos(A) is None

@@ -6,10 +6,9 @@ import numpy as np
 from numba import types
 
 from .arrays import FLOATS, INTS, MATRIX
+from .constants import EPS
 from .options import ENTRY, njit
 from .selection import insert_value
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 @njit(types.float64(MATRIX, types.int64, types.int64, types.int64, FLOATS), **ENTRY)

@@ -3,11 +3,10 @@
 from numba import types
 
 from .arrays import INDICES, INTS, MATRIX, VECTOR
+from .constants import EPS
 from .options import ENTRY, njit
 
 _REAL = types.float64
-
-EPS = 2.0**-52
 
 
 @njit(

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from .._kernels.loading import load
-from ..certificate import BoundName
+from ..bound_names import BoundName
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Limits
 from ..progress import Event, Listener

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..certificate import BoundName
+from ..bound_names import BoundName
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics import cost as _cost

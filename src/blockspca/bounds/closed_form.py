@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from .._validation import FloatArray
-from ..certificate import BoundName
+from ..bound_names import BoundName
 from ..covariance.covariance import Covariance
 from ..covariance.dominance import Dominance
 from ..limits import Deadline
 from ..numerics import cost as _cost
-from ..numerics.linalg import lanczos
+from ..numerics.linalg import largest_by_lanczos
 from ..numerics.rounding import EPS, sum_above
 from ..numerics.upper_eigenvalues import eigenvalue_ceiling
 
@@ -42,7 +42,7 @@ def largest_eigenvalue_bound(
     """
 
     def ceiling(B: FloatArray) -> float:
-        return eigenvalue_ceiling(B, *(_by_lanczos(B) if by_lanczos else ()))
+        return eigenvalue_ceiling(B, *(_estimate(B) if by_lanczos else ()))
 
     if isinstance(cov, np.ndarray):
         return ceiling(cov)
@@ -57,15 +57,11 @@ def largest_eigenvalue_bound(
     return ceiling(cov.submatrix(slice(None)))
 
 
-def _by_lanczos(B: FloatArray) -> tuple[float | None, float]:
+def _estimate(B: FloatArray) -> tuple[float | None, float]:
     """An estimate of λmax, None if there is none, and its relative error, perhaps."""
     near = 64 * len(B) * EPS
-    size = float(np.abs(B).max(initial=0.0))
-    if len(B) < SMALL or not 0 < size < np.inf:
-        return None, near
-    start = np.random.default_rng(0).normal(size=len(B))
-    found = lanczos(B / size, start)
-    return None if found is None else float(found[0][-1]) * size, near
+    found = largest_by_lanczos(B) if len(B) >= SMALL else None
+    return None if found is None else found[1] * found[0], near
 
 
 def eigenvalue_error(size: int, largest_entry: float) -> float:

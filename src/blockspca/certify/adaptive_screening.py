@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..certificate import BoundName
+from ..bound_names import BoundName
 from ..constraint_rules import GroupLimits
 from ..covariance.covariance import Covariance
 from ..numerics.blas import all_threads

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..bound_names import BoundName
 from ..bounds.smaller_k import bound_from_smaller_k
-from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..search.schur_tree import extent, rounding_allowance
 from ..status import OPTIMAL_GAP, is_within_gap

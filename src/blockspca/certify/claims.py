@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..bound_names import BoundName
 from ..bounds.closed_form import (
     ObviousBounds,
     above_target,
@@ -29,7 +30,7 @@ from ..bounds.direction_dual.search import dual_bound
 from ..bounds.entry_dual.check import checked_value, read_record, searched_again
 from ..bounds.entry_dual.log import SearchRecord
 from ..bounds.entry_dual.pairs import OutOfTime
-from ..certificate import BoundName, StepClaim, TargetClaim
+from ..certificate import StepClaim, TargetClaim
 from ..covariance.covariance import Covariance
 from ..numerics.blas import single_threaded
 from ..numerics.rounding import EPS, larger_root_above, power_of_two, sum_above

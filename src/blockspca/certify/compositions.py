@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from .._kernels.loading import load
 from .._validation import FloatArray
+from ..bound_names import BoundName
 from ..bounds.best import NamedBound
 from ..bounds.compositions import Composition, Compositions, best_level
-from ..certificate import BoundName
 from ..constraint_rules import GroupLimits
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Deadline, LimitReached, Limits

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..bound_names import BoundName
 from ..bounds.closed_form import ObviousBounds
-from ..certificate import BoundName
 from ..constraint_rules import GroupLimits
 from ..covariance.covariance import Covariance
 from ..numerics.linalg import SMALL, leading_eigenvector, rayleigh, with_sign

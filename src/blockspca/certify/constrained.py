@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..bound_names import BoundName
 from ..certificate import (
     WITH_CONSTRAINTS,
-    BoundName,
     Certificate,
     PartClaim,
     StepClaim,

@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from ..bound_names import BoundName
 from ..bounds.best import NamedBound, is_sound
 from ..bounds.closed_form import above_target
 from ..bounds.entry_dual.pairs import seconds_of_pass
-from ..certificate import BoundName, StepClaim, TargetClaim, restated
+from ..certificate import StepClaim, TargetClaim, restated
 from ..covariance.covariance import Covariance
 from ..covariance.dominance import Dominance
 from ..limits import Budget, Limits

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from .._kernels.loading import load
 from .._validation import FloatArray, check_sparsity
+from ..bound_names import BoundName
 from ..bounds.best import BoundInterrupted, Effort, NamedBound, best_bound, is_sound
-from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..heuristics.pool import first_pool
 from ..limits import Budget, LimitReached, Limits, StepLimitReached

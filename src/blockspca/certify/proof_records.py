@@ -14,19 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..bound_names import BoundName
 from ..bounds.direction_dual.point import RootProof
 from ..bounds.entry_dual.bound import entry_bound
 from ..bounds.entry_dual.check import read_record
 from ..bounds.entry_dual.point import written_point, written_search
 from ..bounds.entry_dual.record import EntryRecord
 from ..bounds.smaller_k import bound_from_smaller_k
-from ..certificate import BoundName, StepClaim
+from ..certificate import StepClaim
 from ..limits import Budget, LimitReached
 from ..numerics.rounding import EPS
 from ..proof_file import Proof, Section, needed_version
 from ..result import Result
 from ..search.tree_log import ROOM, above, below, root_order, tree_text
-from ..status import Status, is_within_gap
+from ..status import OPTIMAL_GAP, Status, is_within_gap
 from .adaptive_screening import AdaptiveScreening
 from .composition_records import records_by_counts
 from .group_records import ALL_UNITS, group_tree
@@ -58,9 +59,6 @@ _SHORT_TREE = 4_000
 # Of a search by the entry dual that is made for the proof: CovColon, k = 100, has 6.
 _ENTRY_NODES = 200
 
-# A proof whose gap is larger than that of the result by more than this says so.
-_SAME_GAP = 1e-9
-
 
 def _least(*found: Found) -> Found:
     """The record with the least bound, the first of equals."""
@@ -79,8 +77,11 @@ def _level(result: Result) -> float:
 
 
 def weaker_message(result: Result, bound: float) -> str:
-    """Return the message that a proof shows less than the result, if it does."""
-    if is_within_gap(result.objective, bound, max(result.gap, 0.0) + _SAME_GAP):
+    """Return the message that a proof shows less than the result, if it does.
+
+    By more than "optimal" leaves open.
+    """
+    if is_within_gap(result.objective, bound, max(result.gap, 0.0) + OPTIMAL_GAP):
         return ""
     return (
         f"k = {result.k}: the proof shows at most {bound:.6g}, the result says "

@@ -39,7 +39,8 @@ def choose_prover(
     Small k are proved by the chain, in milliseconds. From `single_k_from` on the prover
     of a single k takes part: before the chain where one k is asked for, after it where
     the path is walked anyway. So `solve(cov, k)` and `solve_path(cov, k)[k]` have the
-    same provers, up to `chain_up_to`. One small k under a limit on time (`timed`), or
+    same provers from there to `chain_up_to`, beyond which `solve` has no chain. One
+    small k under a limit on time (`timed`), or
     of few features, is for the duals as well, once the chain has had its share
     (`first_of_chain`).
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..bound_names import BoundName
 from ..bounds.best import BoundInterrupted, Effort, NamedBound, best_bound, is_sound
 from ..bounds.closed_form import ObviousBounds
-from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..heuristics.truncated_power import truncated_power
 from ..limits import Budget, Limits

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..certificate import BoundName
+from ..bound_names import BoundName
 from ..progress import Event
 from ..search.schur_tree import TreeStatistics
 from ..status import OPTIMAL_GAP, Status, relative_gap

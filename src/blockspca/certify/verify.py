@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from .._validation import check_positive, check_positive_integer
-from ..certificate import BoundName, Certificate, StepClaim
+from ..bound_names import BoundName
+from ..certificate import Certificate, StepClaim
 from ..covariance.covariance import Covariance, as_covariance
 from ..covariance.derived import DerivedCovariance, restricted
 from ..limits import Deadline

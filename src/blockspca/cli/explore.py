@@ -8,11 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..scheme_defaults import EXPLORED
 from .declaring import option, real, whole
 from .display import Display
 from .fit import verify_words
 from .options import File, ReadOptions, ShowOptions
-from .solving import NComponents, SchemeName, SchemeOption
+from .solving import NComponents, SchemeOption
 
 if TYPE_CHECKING:
     from ..explore.dataset import Dataset
@@ -26,7 +27,7 @@ class ExploreOptions:
 
     k: int = option("Number of features at the start.", 5, "-k", **whole(1))
     n_components: NComponents = 1
-    scheme: SchemeOption = SchemeName.RESIDUAL
+    scheme: SchemeOption = EXPLORED
     groups: str | None = option(
         "A text file with a feature and its group on each line, or, for an h5ad file, "
         "a column of var.",

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..scheme_defaults import SchemeName
 from .constraining import ConstraintOptions, price_lines, price_row
 from .declaring import option
 from .display import Display
 from .errors import in_options
 from .h5ad import refuse_other_than_h5ad, write_h5ad
 from .options import File, Force, ProofFile, ReadOptions, ShowOptions, SolveOptions
-from .solving import ComponentOptions, Fit, SchemeName, end_of
+from .solving import ComponentOptions, Fit, end_of
 
 if TYPE_CHECKING:
     from ..components import Components

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from ..scheme_defaults import FITTED, SchemeName
 from .compile import compile_before
 from .constraining import ConstraintOptions
 from .declaring import whole
@@ -25,20 +25,6 @@ if TYPE_CHECKING:
     from ..model_selection.choose_each_k import Chosen
     from ..result import Result
     from ..sparsity_path import SparsityPath
-
-
-class SchemeName(str, Enum):
-    """How a further component depends on the earlier ones."""
-
-    AUTO = "auto"
-    DISJOINT = "disjoint"
-    PROJECTION = "projection"
-    ORTHOGONAL = "orthogonal"
-    HOTELLING = "hotelling"
-    RESIDUAL = "residual"
-    RESIDUAL_DISJOINT = "residual-disjoint"
-    PREDICTIVE = "predictive"
-    UNCORRELATED = "uncorrelated"
 
 
 NComponents = Annotated[
@@ -61,7 +47,7 @@ class ComponentOptions:
 
     k: Sparsity
     n_components: NComponents = 1
-    scheme: SchemeOption = SchemeName.AUTO
+    scheme: SchemeOption = FITTED
 
     def sparsity(self) -> int | float | list[int | float] | None:
         """Return k as numbers, and auto as None."""
@@ -141,11 +127,10 @@ def fit_components(
         from ..components import solve_components
         from ..components.prediction_search import KERNELS
         from ..components.requests import features_wanted
-        from ..components.scheme_names import as_scheme
+        from ..components.scheme_names import IN_TURN, as_scheme
         from ..covariance.pca import pca_variances
         from ..limits import Budget
-    together = scheme in (SchemeName.AUTO, SchemeName.PREDICTIVE)
-    further = KERNELS if together and n_components > 1 else ()
+    further = KERNELS if scheme not in IN_TURN and n_components > 1 else ()
     compile_before(solving, loaded.cov, display, proof, further)
     budget = Budget(solving.limits(proof))
     if k is None:

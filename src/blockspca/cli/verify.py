@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..scheme_defaults import SchemeName
 from .declaring import whole
 from .display import Display
 from .errors import ExitCode
 from .fit import LOADINGS, SUMMARY, certificate_name
 from .options import File, ReadOptions, ShowOptions
-from .solving import SchemeName
 
 if TYPE_CHECKING:
     from ..certificate import Certificate

@@ -1,12 +1,12 @@
 """Several components: deflation schemes, adjusted explained variance, joint bound."""
 
 from .orthogonal import Orthogonalised
+from .scheme import Scheme
 from .schemes import (
     DisjointSupports,
     HotellingDeflation,
     ProjectionDeflation,
     ResidualDeflation,
-    Scheme,
 )
 from .shared_result import SharedSupport
 from .shared_support import solve_shared, solve_shared_path

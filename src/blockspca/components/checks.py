@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._validation import FloatArray
+from ..bound_names import BoundName
 from ..certify.claims import LAPACK_AGREEMENT
 from ..certify.verification import VerificationError, require
 from ..covariance.covariance import Covariance
@@ -19,13 +20,12 @@ from .joint import are_orthogonal
 from .joint_entries import JointEntries
 from .joint_split import JointSplit
 from .orthogonal import Orthogonalised
-from .schemes import DisjointSupports, Scheme, scheme_name
+from .requests import is_disjoint
+from .scheme import Scheme
+from .schemes import scheme_name
 from .shared_result import SharedSupport
 from .uncorrelated import UncorrelatedScores
 from .variance import (
-    ENTRIES,
-    SHARED,
-    SPLIT,
     adjusted_variance,
     as_strict_as,
     correlated,
@@ -60,7 +60,7 @@ def check_relations(
             or (certificate.component, certificate.scheme) == (j + 1, name),
             f"component {j + 1}: its certificate is for another place or scheme",
         )
-    if isinstance(scheme, DisjointSupports) or getattr(scheme, "disjoint", False):
+    if is_disjoint(scheme):
         for i, j in combinations(range(len(results)), 2):
             shared = np.flatnonzero((results[i].x != 0) & (results[j].x != 0))
             require(
@@ -139,8 +139,11 @@ def check_variances(found: Components, cov: Covariance) -> tuple[list[str], list
         orthogonal=_check_orthogonal(found, cov),
         as_strict=as_strict_as(found.first or found.results[0], found.results),
     )
-    name, claimed = found.joint_bound_name, found.joint_upper_bound
-    require(name in bounds, f"the joint bound {name!r} does not exist for this matrix")
+    claimed, name = found.joint_upper_bound, BoundName.named(found.joint_bound_name)
+    require(
+        name in bounds, f"the joint bound {str(name)!r} does not exist for this matrix"
+    )
+    assert isinstance(name, BoundName)
     # Entries that are computed from data in another form may err by more than they did
     # where the claim was made.
     most = max(max(result.k for result in found.results), cov.n_features)
@@ -170,8 +173,8 @@ def _check_joint_proof(
 
     What could not be checked is added to `unchecked`.
     """
-    proof = found.joint_proof
-    if not isinstance(proof, SharedSupport) or found.joint_bound_name != SHARED:
+    proof, name = found.joint_proof, found.joint_bound_name
+    if not isinstance(proof, SharedSupport) or name != BoundName.SHARED_SUPPORT:
         return math.inf
     features = min(cov.n_features, sum(result.k for result in found.results))
     require(
@@ -185,17 +188,20 @@ def _check_joint_proof(
     return proof.upper_bound
 
 
-def _check_orthogonal(found: Components, cov: Covariance) -> dict[str, float]:
+def _check_orthogonal(found: Components, cov: Covariance) -> dict[BoundName, float]:
     """Return the bound for orthogonal components that the joint one rests on, checked.
 
     By its name; nothing if it rests on another.
     """
-    proof, name = found.joint_proof, found.joint_bound_name
-    if name not in (ENTRIES, SPLIT):
+    proof, name = found.joint_proof, BoundName.named(found.joint_bound_name)
+    kinds: dict[str, type[JointEntries | JointSplit]] = {
+        BoundName.ENTRY_DUAL: JointEntries,
+        BoundName.SPLIT_ENTRY_DUAL: JointSplit,
+    }
+    if not isinstance(name, BoundName) or name not in kinds:
         return {}
-    kind = JointEntries if name == ENTRIES else JointSplit
     require(
-        isinstance(proof, kind)
+        isinstance(proof, kinds[name])
         and are_orthogonal(found.scheme)
         and proof.k >= max(result.k for result in found.results)
         and proof.n_components == len(found)

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..certificate import BoundName, StepClaim
+from ..bound_names import BoundName
+from ..certificate import StepClaim
 from ..certify.claims import rests_on_earlier
 from ..certify.verification import Verification, require
 from ..covariance.covariance import Covariance
@@ -22,7 +23,7 @@ from ..numerics.rounding import sum_above
 from ..result import Result
 from ..status import Status, status_of_gap
 from .rewrite import with_bound
-from .schemes import Scheme
+from .scheme import Scheme, completed
 
 CLAIMED = 2.0  # margins in a claim, so that another BLAS confirms it; one is needed
 
@@ -128,10 +129,9 @@ def _bound(
     margins: float,
 ) -> float | None:
     """U_i and so many margins, or None if component i bounds nothing of k features."""
-    margin = getattr(scheme, "margin", None)  # not every scheme of a user has one
-    if margin is None or earlier[i].k < k:
+    if earlier[i].k < k:
         return None
-    rounding = margin(cov, earlier, i, k)
+    rounding = completed(scheme).margin(cov, earlier, i, k)
     if rounding is None:
         return None
     upper = earlier[i].upper_bound

@@ -15,7 +15,8 @@ from dataclasses import replace
 import numpy as np
 
 from .._validation import FloatArray
-from ..certificate import BoundName, Certificate, StepClaim
+from ..bound_names import BoundName
+from ..certificate import Certificate, StepClaim
 from ..certify.claims import left_to_components
 from ..certify.verification import Verification, VerificationError
 from ..covariance.covariance import Covariance
@@ -29,7 +30,7 @@ from .conditions import best_orthogonal
 from .conditions_search import Better, Conditions, ConstrainedSearch
 from .earlier import with_claim_checked
 from .rewrite import with_bound, with_component
-from .schemes import Scheme
+from .scheme import Scheme, completed
 
 LARGEST = 200  # features: the search holds some matrices of this order
 MAX_NODES = 20_000  # of a search in NumPy: some seconds
@@ -127,10 +128,12 @@ def check_finished(
     if certificate is None or certificate.bound_name != BoundName.CONDITIONS:
         return check
     claim = certificate.steps[-1]
-    make = getattr(scheme, "conditions", None)
-    if make is None or problem.n_features > LARGEST:
+    if problem.n_features > LARGEST:
         return check
-    A, conditions = np.array(problem.submatrix(slice(None))), make(cov, given)
+    conditions = completed(scheme).conditions(cov, given)
+    if conditions is None:
+        return check
+    A = np.array(problem.submatrix(slice(None)))
     try:
         _search(
             A,

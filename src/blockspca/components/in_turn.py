@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..bounds.closed_form import ObviousBounds
 from ..certificate import restated
-from ..constraints import checked
+from ..constraints import Constraints, checked
 from ..covariance.covariance import Covariance
 from ..covariance.derived import restricted
 from ..limits import Budget, Deadline, Limits
@@ -26,7 +26,7 @@ from .earlier import with_earlier_bound
 from .prediction_search import more_predictive
 from .requests import is_disjoint, prediction_of
 from .rewrite import renumbered, tidied, with_component
-from .schemes import NoComponent, Scheme, SolveOne, uses_closed
+from .scheme import NoComponent, Scheme, SolveOne, completed, uses_closed
 from .variance import adjusted_variance, score_covariance
 
 HALF = 0.5  # of what is left, for each pass over the components but the last
@@ -70,7 +70,10 @@ class SolveWithin:
                     "n_components=1."
                 )
             wanted, k = k, min(k, rules.most_features())
-            if k < wanted and getattr(constraints, "overlap_with", None) is not None:
+            overlaps = isinstance(constraints, Constraints) and (
+                constraints.overlap_with is not None
+            )
+            if k < wanted and overlaps:
                 raise NoComponent(
                     f"min_overlap and disjoint supports leave room for {k} of {wanted} "
                     "features of a further component, as earlier ones use those to "
@@ -273,7 +276,7 @@ def chosen_together(call: Call, starts: list[list[int]]) -> list[Result]:
             disjoint,
             deadline,
             call.options.get("rng"),
-            getattr(call.scheme, "above_lasso", False),
+            completed(call.scheme).above_lasso,
             share.memory,
             variations=prove,
         )

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from ..bound_names import BoundName
 from ..covariance.covariance import Covariance
 from ..limits import Budget
 from ..numerics import cost as _cost
@@ -23,11 +23,12 @@ from .joint_entries import JointEntries, joint_entries
 from .joint_split import JointSplit, joint_split
 from .orthogonal import Orthogonalised
 from .requests import is_disjoint
+from .scheme import Scheme, completed
 from .shared_heuristic import SharedSet
 from .shared_result import SharedSupport
 from .shared_search import SEARCH_UP_TO
 from .shared_support import bound_shared
-from .variance import ENTRIES, SHARED, SPLIT, as_strict_as, joint_upper_bound
+from .variance import as_strict_as, joint_upper_bound
 
 JointProof = SharedSupport | JointEntries | JointSplit
 
@@ -46,17 +47,17 @@ TARGET_DIGITS = 24  # binary ones
 EIGENVECTORS = 5.0  # times the eigenvalues, that all eigenvectors take
 
 
-def are_orthogonal(scheme: Any) -> bool:
+def are_orthogonal(scheme: Scheme) -> bool:
     """Tell whether the components of a scheme are orthogonal."""
     return is_disjoint(scheme) or isinstance(scheme, Orthogonalised)
 
 
-def adds_plain(scheme: Any) -> bool:
+def adds_plain(scheme: Scheme) -> bool:
     """Tell whether the joint problem of a scheme is about x_j'Ax_j, not adjusted."""
-    return are_orthogonal(scheme) and getattr(scheme, "adds_variances", False)
+    return are_orthogonal(scheme) and completed(scheme).adds_variances
 
 
-def budget_of_sweeps(budget: Budget, scheme: Any) -> Budget:
+def budget_of_sweeps(budget: Budget, scheme: Scheme) -> Budget:
     """Return what is left for sweeps, without the part of a joint search."""
     # Only for these there is a joint search.
     part = 1.0 - SEARCH_SHARE if are_orthogonal(scheme) else 1.0
@@ -67,12 +68,12 @@ def joint_claim(
     cov: Covariance,
     results: Sequence[Result],
     first: Result | None,
-    scheme: Any,
+    scheme: Scheme,
     variances: tuple[float, float],
     budget: Budget,
     *,
     prove: bool,
-) -> tuple[float, str, JointProof | None]:
+) -> tuple[float, BoundName, JointProof | None]:
     """Return the least joint bound, its name, and what it rests on.
 
     Parameters
@@ -89,20 +90,21 @@ def joint_claim(
     plain, total = variances
     prove = prove and budget.nodes_left > 0
     entries = None
-    proofs: dict[str, JointProof | None] = {}
+    proofs: dict[BoundName, JointProof | None] = {}
     if prove and are_orthogonal(scheme):
         entries = entries_proof(cov, results, plain, budget)
     if entries is not None:
-        proofs[ENTRIES] = entries
+        proofs[BoundName.ENTRY_DUAL] = entries
         if first is not None:
             supports = [result.support for result in results]
             nodes = min(SEARCH_NODES, budget.nodes_left)
-            proofs[SPLIT] = joint_split(cov, entries, supports, nodes, budget)
+            split = joint_split(cov, entries, supports, nodes, budget)
+            proofs[BoundName.SPLIT_ENTRY_DUAL] = split
     known = {
         name: proof.upper_bound for name, proof in proofs.items() if proof is not None
     }
 
-    def least(shared: float = math.inf) -> tuple[float, str]:
+    def least(shared: float = math.inf) -> tuple[float, BoundName]:
         alone = first or results[0]
         ks, strict = [result.k for result in results], as_strict_as(alone, results)
         return joint_upper_bound(cov, alone, ks, budget, shared, known, strict)
@@ -112,7 +114,7 @@ def joint_claim(
         between = (total, bound)
         shared = joint_proof(cov, results, budget, between, first is not None)
         if shared is not None and shared.upper_bound < bound:
-            proofs[SHARED] = shared
+            proofs[BoundName.SHARED_SUPPORT] = shared
             bound, name = least(shared.upper_bound)
     return bound, name, proofs.get(name)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray, check_positive
-from ..certificate import BoundName
+from ..bound_names import BoundName
 from ..covariance.covariance import Covariance
 from ..covariance.derived import (
     corrected,
@@ -26,9 +26,8 @@ from .conditions import ascend, search_constrained, supports_of_rows
 from .conditions_search import Conditions
 from .finish import finished
 from .rewrite import with_component
+from .scheme import NoComponent, SolveOne
 from .schemes import (
-    NoComponent,
-    SolveOne,
     _Deflation,
     orthonormal_basis,
     row_space,

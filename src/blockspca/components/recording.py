@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..certificate import BoundName
+from ..bound_names import BoundName
 from ..certify.proof_log import check_recordable, recorded
 from ..certify.proof_records import weaker_message
 from ..certify.proof_subject import Deflated, deflated_by, said_constraints
@@ -36,13 +36,13 @@ from ..result import Result
 from ..status import Status
 from .orthogonal import Orthogonalised, penalty_of
 from .rewrite import with_bound
+from .scheme import Scheme
 from .scheme_names import SCHEMES, as_scheme
 from .schemes import (
     DisjointSupports,
     HotellingDeflation,
     ProjectionDeflation,
     ResidualDeflation,
-    Scheme,
     row_space,
     used_features,
 )

@@ -13,7 +13,7 @@ from .._warnings import warn_caller
 from ..constraints import Constraints, checked, feature_indices
 from ..covariance.covariance import Covariance, refuse_constant
 from .orthogonal import Conditioned
-from .schemes import DisjointSupports, Scheme
+from .scheme import Scheme, completed
 
 
 def check_constraints(
@@ -128,9 +128,9 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
-def is_disjoint(scheme: Any) -> bool:
+def is_disjoint(scheme: Scheme) -> bool:
     """Tell whether no feature is used twice."""
-    return isinstance(scheme, DisjointSupports) or getattr(scheme, "disjoint", False)
+    return completed(scheme).disjoint
 
 
 def is_chosen_together(found: Any) -> bool:
@@ -138,6 +138,6 @@ def is_chosen_together(found: Any) -> bool:
     return found.in_turn is not None or prediction_of(found.scheme) > 0
 
 
-def prediction_of(scheme: Any) -> float:
+def prediction_of(scheme: Scheme) -> float:
     """Return the weight that a scheme gives to R²; 0 of those that do not know it."""
-    return float(getattr(scheme, "prediction", 0.0))
+    return float(completed(scheme).prediction)

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..certificate import BoundName, StepClaim, restated
+from ..bound_names import BoundName
+from ..certificate import StepClaim, restated
 from ..certify.alarms import alarm
 from ..covariance.covariance import Covariance
 from ..numerics.rounding import rounding_of_forms

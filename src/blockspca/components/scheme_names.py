@@ -1,4 +1,7 @@
-"""Schemes by name, as the command line and `scheme="residual"` have them."""
+"""Schemes by name, as the command line and `scheme="residual"` have them.
+
+Which name is the default where is in `scheme_defaults`.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ..scheme_defaults import SOLVED, SchemeName
 from .orthogonal import Orthogonalised
+from .scheme import Scheme
 from .schemes import (
     DisjointSupports,
     HotellingDeflation,
     ProjectionDeflation,
     ResidualDeflation,
-    Scheme,
 )
 from .uncorrelated import UncorrelatedScores
 
@@ -25,24 +29,30 @@ PREDICTION = 2.5
 #: most 1.7 % (docs/benchmark-components.md).
 CLEARLY_MORE = 0.02
 
-#: What each name stands for.
-SCHEMES: dict[str, Callable[[], Scheme]] = {
-    "auto": partial(ResidualDeflation, unless_dominated=CLEARLY_MORE),
-    "disjoint": DisjointSupports,
-    "projection": ProjectionDeflation,
-    "orthogonal": Orthogonalised,
-    "hotelling": HotellingDeflation,
-    "residual": ResidualDeflation,
-    "residual-disjoint": partial(ResidualDeflation, disjoint=True),
-    "predictive": partial(ResidualDeflation, prediction=PREDICTION, above_lasso=True),
-    "uncorrelated": UncorrelatedScores,
+_STANDS_FOR: dict[SchemeName, Callable[[], Scheme]] = {
+    SchemeName.AUTO: partial(ResidualDeflation, unless_dominated=CLEARLY_MORE),
+    SchemeName.DISJOINT: DisjointSupports,
+    SchemeName.PROJECTION: ProjectionDeflation,
+    SchemeName.ORTHOGONAL: Orthogonalised,
+    SchemeName.HOTELLING: HotellingDeflation,
+    SchemeName.RESIDUAL: ResidualDeflation,
+    SchemeName.RESIDUAL_DISJOINT: partial(ResidualDeflation, disjoint=True),
+    SchemeName.PREDICTIVE: partial(
+        ResidualDeflation, prediction=PREDICTION, above_lasso=True
+    ),
+    SchemeName.UNCORRELATED: UncorrelatedScores,
 }
 
+#: What each name stands for.
+SCHEMES = {name.value: scheme for name, scheme in _STANDS_FOR.items()}
+
 #: Those that find one component after the other, and never change an earlier one.
-IN_TURN = tuple(name for name in SCHEMES if name not in ("auto", "predictive"))
+IN_TURN = tuple(
+    name for name in SCHEMES if name not in (SchemeName.AUTO, SchemeName.PREDICTIVE)
+)
 
 
-def as_scheme(scheme: Any, default: str = "disjoint") -> Scheme:
+def as_scheme(scheme: Any, default: SchemeName = SOLVED) -> Scheme:
     """Return a scheme by its name, the object that it is already, or the default.
 
     Examples

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,66 +13,10 @@ from .._validation import FloatArray, check_flag, check_real
 from ..covariance.covariance import Covariance
 from ..covariance.derived import corrected, correction_error, masked, projected
 from ..covariance.residual import regressed, residual
-from ..limits import Deadline, Limits
 from ..result import Result
+from .scheme import BaseScheme, Scheme, SolveOne
 
 RANK_TOLERANCE = 1e-10
-
-
-class NoComponent(ValueError):
-    """There is no further component that the scheme allows."""
-
-
-class SolveOne(Protocol):
-    """Solve one problem with the options of the whole call.
-
-    `share` is the part of the component's time, up to `deadline`, that it may take.
-    `start` are the loadings of a component that is solved again.
-    """
-
-    @property
-    def deadline(self) -> Deadline: ...
-
-    @property
-    def limits(self) -> Limits: ...
-
-    @property
-    def start(self) -> FloatArray | None: ...
-
-    def __call__(
-        self, problem: Covariance, k: int, *, certify: bool = True, share: float = 1.0
-    ) -> Result: ...
-
-    def without(
-        self, problem: Covariance, used: NDArray[np.intp], k: int
-    ) -> Result: ...
-
-
-class Scheme(Protocol):
-    """How a component depends on the earlier ones.
-
-    `problem` is the matrix for which the next component is certified: a d × d view that
-    is cheap to make, so `verify` can be given it at any time. `solve` finds the next
-    component. `check` refuses sparsities that cannot work.
-
-    A scheme may also have a method `margin(cov, earlier, i, k)`: an m ≥ 0 such that
-    every k-sparse unit vector x that the next component may be could have been
-    component i (if k ≤ k_i), with x'A_i x ≥ x'A_j x − m; None if that is not so. Then
-    the bound of component i holds for the next one too; see `components.earlier`.
-
-    An attribute `adds_variances` = True says that the scheme's problems add up to
-    Σ x_j'Ax_j, which sweeps then raise; `multiplies_variances` = True, that x'A_j x is
-    what component j multiplies det V'AV by, which a subclass with another `problem` has
-    to take back. Otherwise sweeps raise the sum of adjusted variances.
-    """
-
-    def check(self, sparsities: Sequence[int], n_features: int) -> None: ...
-
-    def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance: ...
-
-    def solve(
-        self, cov: Covariance, earlier: Sequence[Result], k: int, solve_one: SolveOne
-    ) -> Result: ...
 
 
 def used_features(earlier: Sequence[Result]) -> NDArray[np.intp]:
@@ -93,17 +36,6 @@ def used_in_vain(cov: Covariance, rows: FloatArray) -> NDArray[np.intp]:
         return np.empty(0, dtype=np.intp)
     rest = np.delete(rows, regressed(cov, rows).kept, axis=0)
     return np.flatnonzero(rest.any(axis=0))
-
-
-def uses_closed(
-    scheme: Scheme, cov: Covariance, earlier: Sequence[Result], x: FloatArray
-) -> bool:
-    """Whether a component has features that the scheme closes after earlier ones.
-
-    Not every scheme of a user says which those are.
-    """
-    closed = getattr(scheme, "closed", None)
-    return closed is not None and bool(x[closed(cov, earlier)].any())
 
 
 def orthonormal_basis(earlier: Sequence[Result]) -> FloatArray:
@@ -151,7 +83,7 @@ def scheme_name(scheme: Scheme, swept: bool = False) -> str:
 
 
 @dataclass(frozen=True)
-class DisjointSupports:
+class DisjointSupports(BaseScheme):
     """No feature is used twice: x_j maximises x'Ax over the features not used so far.
 
     Components are orthogonal by construction, and every objective is a variance of the
@@ -168,6 +100,7 @@ class DisjointSupports:
     """
 
     adds_variances: ClassVar[bool] = True
+    disjoint = True
 
     def check(self, sparsities: Sequence[int], n_features: int) -> None:
         refuse_too_few(sparsities, n_features)
@@ -194,7 +127,7 @@ class DisjointSupports:
 
 
 @dataclass(frozen=True)
-class _Deflation(ABC):
+class _Deflation(BaseScheme):
     """A scheme whose next component solves sparse PCA on a deflated matrix."""
 
     def check(self, sparsities: Sequence[int], n_features: int) -> None:
@@ -203,10 +136,6 @@ class _Deflation(ABC):
                 f"n_components = {len(sparsities)} is more than the {n_features} "
                 "feature(s); pass at most as many components as features."
             )
-
-    @abstractmethod
-    def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance:
-        """Return what the earlier components leave of A."""
 
     def solve(
         self, cov: Covariance, earlier: Sequence[Result], k: int, solve_one: SolveOne

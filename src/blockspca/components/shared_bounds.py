@@ -31,6 +31,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._validation import FloatArray
+from ..bound_names import BoundName
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics.rounding import (
@@ -45,38 +46,36 @@ from ..numerics.rounding import (
 from ..search.limited import row_tops
 from .variance import leading_eigenvalues
 
-VARIANCES, EIGENVALUES, TABLE = "variances", "eigenvalues", "screening table"
-TARGET = "target"
 TABLE_K = 30  # the table grows with k, and for more features the dual is closer
 TABLE_ENTRIES = 2**26  # of A, that are looked at for the table
 
 
 def closed_forms(
     cov: Covariance, k: int, r: int, deadline: Deadline, margin: float = 2.0
-) -> dict[str, float]:
+) -> dict[BoundName, float]:
     """Return the bounds on opt_r(k) by name; those that are affordable.
 
     Claims are made with a margin of 2 for LAPACK's eigenvalues, and checked with 1.
     """
-    found: dict[str, float] = {}
+    found: dict[BoundName, float] = {}
     diagonal = cov.diagonal()
     if cov.known_psd or k <= r:
         largest = np.sort(diagonal)[::-1][:k]
-        found[VARIANCES] = sum_above([*largest, k * margin * cov.entry_error])
+        found[BoundName.VARIANCES] = sum_above([*largest, k * margin * cov.entry_error])
     values, rounding = leading_eigenvalues(cov, deadline)
     if values is not None:
         top = np.zeros(r)
         top[: len(values)] = values[:r]
-        found[EIGENVALUES] = sum_above([*top, r * margin * rounding])
+        found[BoundName.EIGENVALUES] = sum_above([*top, r * margin * rounding])
     d = cov.n_features
     if k <= TABLE_K and d * d <= TABLE_ENTRIES and not deadline.passed():
-        found[TABLE] = float(screening_table(cov, k, r)[r, k])
+        found[BoundName.SCREENING_TABLE] = float(screening_table(cov, k, r)[r, k])
     dominance = cov.dominance
     if dominance is not None and deadline.affords(dominance.seconds):
         of_target = closed_forms(dominance.matrix, k, r, deadline, margin)
         if of_target:
             excess = r * dominance.excess * (1 + 2 * EPS)
-            found[TARGET] = sum_above([min(of_target.values()), excess])
+            found[BoundName.TARGET] = sum_above([min(of_target.values()), excess])
     return found
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._messages import gap_in_percent
 from .._validation import FloatArray
+from ..bound_names import BoundName
 from ..certify.claims import LAPACK_AGREEMENT
 from ..certify.verification import Verification, require
 from ..constraint_rules import Rules
@@ -20,10 +21,9 @@ from ..status import Status, refuse_unproved, relative_gap
 from .shared_bounds import closed_forms
 from .shared_heuristic import SharedSet
 from .shared_problem import SharedProblem
-from .shared_search import DUAL, SEARCH, DualClaim, SharedSearch
-from .shared_tree import CHECKED, TREE, TREE_UP_TO, SetTree, proves
+from .shared_search import DualClaim, SharedSearch
+from .shared_tree import CHECKED, TREE_UP_TO, SetTree, proves
 
-UNPROVED = "none"
 #: Of the enumeration, that takes as long as a node of the branch and bound: 4 ms.
 NODE_WORK = 400_000
 
@@ -140,12 +140,12 @@ class SharedSupport:
         )
         unchecked: list[str] = []
         said = f"at most {claim.upper_bound:.12g}, by {claim.bound_name}"
-        if claim.bound_name == UNPROVED:
+        if claim.bound_name == BoundName.NONE:
             require(claim.upper_bound == np.inf, "a bound that nothing proves")
         else:
             proved = self._proved(cov, claim.upper_bound, max_nodes)
             # Where the claim was made there may have been no room to form A.
-            is_dual = claim.bound_name == DUAL
+            is_dual = claim.bound_name == BoundName.DIRECTION_DUAL
             open_ = is_dual if proved is None else claim.upper_bound < proved
             if open_ and cov is not given:
                 other = self._proved(given, claim.upper_bound, max_nodes)
@@ -221,7 +221,7 @@ class SharedSupport:
         if claimed >= proved or error == 0:
             return False
         doubt = LAPACK_AGREEMENT * abs(claimed) + 4 * self.k * self.n_components * error
-        if self.bound_name in (SEARCH, TREE):
+        if self.bound_name in (BoundName.BRANCH_AND_BOUND, BoundName.ENUMERATION):
             again = self._proved(cov, claimed + doubt, max_nodes)
             return again is None or again < np.inf
         return proved <= claimed + doubt
@@ -235,18 +235,18 @@ class SharedSupport:
             start = SharedSet.of(shared.cov, support, r)
             return SharedSearch(shared, start, budget)
 
-        if claim.bound_name == DUAL:
+        if claim.bound_name == BoundName.DIRECTION_DUAL:
             require(claim.dual is not None, "the direction dual without its point")
             assert claim.dual is not None
             start = np.array(claim.dual.start, dtype=np.intp)
             return begun(start).bound_of(claim.dual)
-        if claim.bound_name == SEARCH:
+        if claim.bound_name == BoundName.BRANCH_AND_BOUND:
             search = begun(shared.places(self.support))
             holds = search.proves(claimed, max_nodes)
             if holds is None:
                 return None
             return claimed if holds else np.inf
-        if claim.bound_name == TREE:
+        if claim.bound_name == BoundName.ENUMERATION:
             few = shared.cov.n_features <= TREE_UP_TO
             require(few, "an enumeration of too many features")
             tree = SetTree(shared, CHECKED)
@@ -255,8 +255,10 @@ class SharedSupport:
                 return None
             return claimed if holds else np.inf
         known = closed_forms(shared.cov, k, r, budget, margin=1.0)
-        require(claim.bound_name in known, f"there is no bound {claim.bound_name!r}")
-        return known[claim.bound_name]
+        name = BoundName.named(claim.bound_name)
+        require(name in known, f"there is no bound {str(name)!r}")
+        assert isinstance(name, BoundName)
+        return known[name]
 
     def _rules(self) -> Rules | None:
         """The constraints, also of a result that was stored without the rest."""

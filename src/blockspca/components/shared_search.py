@@ -26,7 +26,6 @@ from .shared_dual import CLAIMED, DualPoint, SharedAscent, SharedNode, begin, pr
 from .shared_heuristic import SharedHeuristic, SharedSet
 from .shared_problem import SharedProblem
 
-DUAL, SEARCH = "direction dual", "branch and bound"
 SEARCH_UP_TO = 60  # features; more are left to the dual at the root
 ROUNDS = 12  # of ascent at the root, each with sets drawn from its density
 ROOT_STEPS = 64

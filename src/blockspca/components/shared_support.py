@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .._messages import interruption
 from .._validation import check_n_jobs, check_positive_integer, check_sparsity
 from .._warnings import is_nested_call, warn_caller
+from ..bound_names import BoundName
 from ..constraints import Constraints, feature_indices
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
 from ..limits import Budget, Deadline, Limits, as_limits
@@ -24,9 +25,9 @@ from ..status import OPTIMAL_GAP, PROVED, Status, status_of_gap
 from .shared_bounds import closed_forms
 from .shared_heuristic import SharedHeuristic, SharedSet
 from .shared_problem import SharedProblem, shared_rules
-from .shared_result import NODE_WORK, UNPROVED, SharedClaim, SharedSupport
-from .shared_search import DUAL, SEARCH, SharedSearch
-from .shared_tree import TREE, TREE_UP_TO, SetTree, largest_of_all
+from .shared_result import NODE_WORK, SharedClaim, SharedSupport
+from .shared_search import SharedSearch
+from .shared_tree import TREE_UP_TO, SetTree, largest_of_all
 
 # Which of the two searches ends first is not known before: 5 of 60 features of noise
 # take the enumeration 0.1 s and the branch and bound more than a minute, 20 of 40 with
@@ -36,7 +37,7 @@ FIRST_WORK = 125 * NODE_WORK  # of the enumeration
 FIRST_NODES = 300  # of the branch and bound: 1 to 4 s
 SECOND_WORK = 10_000 * NODE_WORK  # of the enumeration, 40 s
 TREE_SHARE = 0.25  # of the time that is left, for the enumeration
-NO_CLAIM = SharedClaim(np.inf, UNPROVED)
+NO_CLAIM = SharedClaim(np.inf, BoundName.NONE)
 
 
 def solve_shared(
@@ -209,7 +210,7 @@ class _Run:
             self.nodes += tree.nodes
             budget.nodes += tree.nodes
         if bound < self.claim.upper_bound:
-            self.claim = SharedClaim(bound, TREE, nodes=tree.nodes)
+            self.claim = SharedClaim(bound, BoundName.ENUMERATION, nodes=tree.nodes)
 
     def branch(self, nodes: int | None, steps: int | None = None) -> SharedSearch:
         """Bound by the dual, and by branch and bound where there are few features."""
@@ -229,7 +230,9 @@ class _Run:
             self.nodes += search.nodes
             self.best = max(self.best, search.best, key=lambda s: s.objective)
             if search.bound < self.claim.upper_bound:
-                name = SEARCH if search.nodes > 1 else DUAL
+                name = BoundName.DIRECTION_DUAL
+                if search.nodes > 1:
+                    name = BoundName.BRANCH_AND_BOUND
                 self.claim = SharedClaim(
                     search.bound, name, search.root_claim, search.nodes
                 )

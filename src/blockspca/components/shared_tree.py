@@ -50,7 +50,6 @@ from ..numerics.rounding import (
 from .shared_heuristic import SharedSet
 from .shared_problem import SharedProblem
 
-TREE = "enumeration"
 #: d × d entries are held, and each node looks at a row of d.
 TREE_UP_TO = 1000
 PLACES = 64  # at which the features behind are looked at

@@ -39,8 +39,9 @@ from .requests import (
     check_sweeps,
     prediction_of,
 )
+from .scheme import Scheme
 from .scheme_names import as_scheme
-from .schemes import Scheme, in_turn_only, scheme_name
+from .schemes import in_turn_only, scheme_name
 from .shown import as_html, as_repr, as_rows, as_text
 from .sweep_goal import swept_again
 from .sweeps import others

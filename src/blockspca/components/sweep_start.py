@@ -28,7 +28,7 @@ from ..result import Result
 from ..status import Status
 from .conditions import MOST_DENSE, ascend, search_constrained, supports_of_rows
 from .orthogonal import Conditioned
-from .schemes import Scheme, SolveOne
+from .scheme import Scheme, SolveOne
 from .sweeps import total, unproved
 
 # Of k, for the sets to begin with, the best first: on snp500, four orthogonal

@@ -9,9 +9,9 @@ whole sweep changes nothing is the best in each of its components while the othe
 The goal is what the scheme's problems make up, each with the others as they are:
 
 - the sum of the plain variances x_j'Ax_j where components are disjoint or orthogonal
-  (`Scheme.adds_variances`);
+  (`adds_variances` of the scheme);
 - the product of the adjusted variances for residual deflation
-  (`Scheme.multiplies_variances`; `generalised_variance` has the proof), unless their
+  (`multiplies_variances`; `generalised_variance` has the proof), unless their
   sum, which is reported, falls with that;
 - then, and for other schemes, the sum of the adjusted variances. It depends on the
   order of components, so that a larger objective need not be a larger sum: a gap may
@@ -45,7 +45,7 @@ from ..result import Result
 from ..status import OPTIMAL_GAP, Status
 from .generalised_variance import log_volume, raised_loadings
 from .rewrite import with_component
-from .schemes import NoComponent, Scheme, uses_closed
+from .scheme import NoComponent, Scheme, completed, uses_closed
 from .variance import adjusted_variance, by_size, score_covariance
 
 GAIN = OPTIMAL_GAP  # of the goal: less is within what "optimal" leaves open
@@ -94,7 +94,7 @@ def total(cov: Covariance, results: Sequence[Result], scheme: Scheme) -> float:
 
 
 def _total(scores: FloatArray, scheme: Scheme) -> float:
-    if getattr(scheme, "adds_variances", False):
+    if completed(scheme).adds_variances:
         return float(np.trace(scores))
     return float(adjusted_variance(scores).sum())
 
@@ -266,7 +266,7 @@ def _ordered(cov: Covariance, results: list[Result], scheme: Scheme) -> list[Res
     if len({result.k for result in results}) > 1:  # a place has its k
         return results
     scores = score_covariance(cov, _rows(results))
-    if getattr(scheme, "adds_variances", False):  # the same in any order
+    if completed(scheme).adds_variances:  # the same in any order
         order = sorted(range(len(results)), key=lambda i: -scores[i, i])
         return [results[i] for i in order]
     order = by_size(scores)

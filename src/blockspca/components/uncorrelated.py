@@ -15,7 +15,8 @@ from ..numerics.rounding import EPS, frobenius_norm
 from ..result import Result
 from .conditions_search import Conditions
 from .orthogonal import Conditioned
-from .schemes import NoComponent, row_space
+from .scheme import NoComponent
+from .schemes import row_space
 from .variance import correlated, score_covariance, score_rounding
 
 

@@ -24,7 +24,8 @@ from ..status import Status
 from .in_turn import HALF, Call, bounded, shared_out
 from .prediction_search import dominating
 from .requests import is_disjoint
-from .schemes import ResidualDeflation, Scheme, in_turn_only
+from .scheme import Scheme
+from .schemes import ResidualDeflation, in_turn_only
 from .variance import adjusted_variance, predicted, score_covariance
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from .._validation import FloatArray
+from ..bound_names import BoundName
 from ..covariance.covariance import Covariance
 from ..covariance.pca import small_matrix
 from ..covariance.residual import regressed
@@ -19,9 +20,6 @@ from ..numerics.threads import blas_limited_to
 from ..result import Result
 
 PIVOT_TOLERANCE = 1e-10
-SHARED = "shared support"
-ENTRIES = "entry dual"
-SPLIT = "split entry dual"
 UNCORRELATED = 1e-10  # largest correlation of scores that are claimed to have none
 #: Margins for rounding in a claim, so that another LAPACK confirms it; one is needed.
 CLAIMED = 2.0
@@ -176,9 +174,9 @@ def joint_bounds(
     margin: float,
     deadline: Deadline | None = None,
     shared: float = math.inf,
-    orthogonal: Mapping[str, float] | None = None,
+    orthogonal: Mapping[BoundName, float] | None = None,
     as_strict: Sequence[bool] | None = None,
-) -> dict[str, float]:
+) -> dict[BoundName, float]:
     """Return the bounds of `joint_upper_bound` that hold for A, by name.
 
     With a `margin` of 1 they hold, rounding of the eigenvalues included. Claims are
@@ -204,18 +202,18 @@ def joint_bounds(
         _single_bound(first, k, shift if psd else None) if is_strict else math.inf
         for k, is_strict in zip(sparsities, as_strict or [True] * m, strict=True)
     ]
-    bounds = {"components": sum_above(singles)}
+    bounds = {BoundName.COMPONENTS: sum_above(singles)}
     if psd and values is not None:
         top = np.zeros(m)
         top[: len(values)] = values[:m]
-        bounds["eigenvalues"] = sum_above([*top, m * (rounding + shift)])
+        bounds[BoundName.EIGENVALUES] = sum_above([*top, m * (rounding + shift)])
     if psd:
         used = min(cov.n_features, sum(sparsities))
         largest = np.sort(cov.diagonal())[::-1][:used]
         error = used * (margin * cov.entry_error + shift)
-        bounds["variances"] = sum_above([*largest, error])
+        bounds[BoundName.VARIANCES] = sum_above([*largest, error])
         if shared < math.inf:
-            bounds[SHARED] = sum_above([shared, m * shift])
+            bounds[BoundName.SHARED_SUPPORT] = sum_above([shared, m * shift])
     bounds.update(orthogonal or {})
     return bounds
 
@@ -226,9 +224,9 @@ def joint_upper_bound(
     sparsities: Sequence[int],
     deadline: Deadline,
     shared: float,
-    orthogonal: Mapping[str, float],
+    orthogonal: Mapping[BoundName, float],
     as_strict: Sequence[bool],
-) -> tuple[float, str]:
+) -> tuple[float, BoundName]:
     """Bound the adjusted variance of every set of components with these sparsities.
 
     Let x_1, …, x_m be any unit vectors with ‖x_j‖₀ ≤ k_j, disjoint, orthogonal or not,
@@ -264,9 +262,9 @@ def joint_upper_bound(
     Returns
     -------
     bound : float
-    name : str
-        "components", "eigenvalues", "variances", "shared support", "entry dual" or
-        "split entry dual".
+    name : BoundName
+        COMPONENTS, EIGENVALUES, VARIANCES, SHARED_SUPPORT, ENTRY_DUAL or
+        SPLIT_ENTRY_DUAL.
     """
     bounds = joint_bounds(
         cov,

@@ -23,8 +23,8 @@ from ..certify.constrained import solve_constrained
 from ..certify.provers import ProofOptions
 from ..components.in_turn import SolveWithin, next_component
 from ..components.requests import check_constraints
+from ..components.scheme import Scheme
 from ..components.scheme_names import as_scheme
-from ..components.schemes import Scheme
 from ..components.solve import placed
 from ..components.variance import adjusted_variance, predicted, score_covariance
 from ..constraint_rules import Rules

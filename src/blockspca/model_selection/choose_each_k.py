@@ -14,7 +14,7 @@ import numpy as np
 
 from .._validation import FloatArray, as_generator, check_n_jobs
 from ..components.requests import is_disjoint
-from ..components.schemes import Scheme
+from ..components.scheme import Scheme
 from ..covariance.covariance import Covariance, refuse_constant
 from ..limits import Budget, Deadline
 from ..numerics.threads import allowed_threads

@@ -19,6 +19,7 @@ from ..components import Scheme, solve_components
 from ..components.scheme_names import as_scheme
 from ..covariance.covariance import Covariance, refuse_constant
 from ..numerics.threads import allowed_threads, parallel_map
+from ..scheme_defaults import COUNTED
 from .choose_k import N_PERMUTATIONS, SIGNIFICANCE
 from .permuting import permuted_columns
 
@@ -139,7 +140,7 @@ def choose_n_components(
             f"= {significance}; pass at least 1/significance - 1, and 0 < significance "
             "< 1."
         )
-    chosen = as_scheme(scheme, "residual")
+    chosen = as_scheme(scheme, COUNTED)
     rows = as_rows(X)
 
     def variances(data: Covariance, n_jobs: int | None = None) -> FloatArray:

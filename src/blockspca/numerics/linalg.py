@@ -70,16 +70,24 @@ def _by_lanczos(A: FloatArray) -> FloatArray | None:
 
     For components, whose objective is computed afterwards; never for a bound.
     """
-    size = float(np.abs(A).max())
-    if size == 0:
-        return None
-    start = np.random.default_rng(0).normal(size=len(A))
-    found = lanczos(A / size, start)
+    found = largest_by_lanczos(A)
     if found is None:
         return None
-    x = found[1][:, 0]
-    residual = np.linalg.norm(A @ x / size - found[0][0] * x)
+    size, value, x = found
+    residual = np.linalg.norm(A @ x / size - value * x)
     return x if residual <= 1e-12 * len(A) else None
+
+
+def largest_by_lanczos(A: FloatArray) -> tuple[float, float, FloatArray] | None:
+    """Return max |A_ij|, the largest eigenvalue in units of it, and its eigenvector.
+
+    By Lanczos' method from one start; None if A is zero or it does not converge.
+    """
+    size = float(np.abs(A).max(initial=0.0))
+    if not 0 < size < np.inf:
+        return None
+    found = lanczos(A / size, np.random.default_rng(0).normal(size=len(A)))
+    return None if found is None else (size, float(found[0][-1]), found[1][:, 0])
 
 
 def lanczos(

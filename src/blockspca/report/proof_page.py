@@ -12,6 +12,7 @@ from .._html import Markup, table
 from ..checker.composition_file import Compositions
 from ..checker.entry_file import Close, EntryNode, Fix, Split
 from ..checker.proof_file import Claim, Node, Record, Section
+from ..status import is_optimal_gap
 
 Name = Callable[[int], str]
 
@@ -138,9 +139,10 @@ def _number(feature: int, names: Sequence[str] | None) -> str:
 
 
 def _claim(claim: Claim, names: Sequence[str] | None, section: Section) -> str:
-    gap = (claim.upper_bound - claim.objective) / abs(claim.objective or 1.0)
+    objective, bound = claim.objective, max(claim.upper_bound, claim.objective)
+    gap = (bound - objective) / abs(objective or 1.0)
     features = ", ".join(_number(i, names) for i in claim.support)
-    kind = "optimal" if gap <= 1e-9 else f"gap {gap:.2%}"
+    kind = "optimal" if is_optimal_gap(objective, bound) else f"gap {gap:.2%}"
     kept = " that keep the constraints" if section.problem.constraints.words() else ""
     return (
         f"No {claim.k} features{kept} have more variance than {claim.upper_bound:.6g}; "

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._messages import count, gap_in_percent, percent
-from ..certificate import BoundName, Certificate, StepClaim
+from ..bound_names import BoundName
+from ..certificate import Certificate, StepClaim
 from ..components.joint import adds_plain
 from ..components.shown import in_place_of, proof_of
 from ..result import Result
@@ -84,7 +85,7 @@ def summary(report: Report) -> list[str]:
             some = f"No {m} orthogonal components of as many features have variances of"
         said.append(
             f"{some} more than {percent(components.joint_gap)} more than these do "
-            "together."
+            f"together (by {BoundName.text_of(components.joint_bound_name)})."
         )
     if proved == m:
         said.append(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._kernels.loading import load
 from .._validation import FloatArray
-from ..certificate import BoundName
+from ..bound_names import BoundName
 from ..constraint_rules import GroupLimits
 from ..heuristics.pool import leading_pair
 from ..limits import Budget

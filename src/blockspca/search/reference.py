@@ -49,10 +49,12 @@ from ..numerics.rounding import (
     sums_above,
 )
 from ..numerics.upper_eigenvalues import is_below
+from ..proof_settings import DEFAULT_SETTINGS
 from .spectral import Fixing, spectral_fixing
 
-SPECTRAL_FROM = 10  # from this k on the search begins with the leading eigenvectors
-SPECTRAL_SIZE = 600  # features; `ProofSettings.spectral_up_to` for three vectors
+# From this k on, and up to so many features, the search begins with three eigenvectors.
+SPECTRAL_FROM = DEFAULT_SETTINGS.spectral_from
+SPECTRAL_SIZE = DEFAULT_SETTINGS.spectral_up_to[-1]
 NOTHING = np.empty(0, dtype=np.int64)
 # Nodes after which a search counts as long, and those that the other order then has: it
 # is far better, or no better.

@@ -54,7 +54,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..certificate import BoundName
+from ..bound_names import BoundName
 from ..constraint_rules import GroupLimits
 from ..numerics.rounding import EPS
 

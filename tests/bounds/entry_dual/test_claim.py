@@ -9,9 +9,10 @@ import pytest
 
 import blockspca as bs
 import zoo
+from blockspca.bound_names import BoundName
 from blockspca.bounds.entry_dual.bound import entry_bound
 from blockspca.bounds.entry_dual.record import EntryRecord
-from blockspca.certificate import BoundName, Certificate, StepClaim
+from blockspca.certificate import Certificate, StepClaim
 from blockspca.status import OPTIMAL_GAP, Status
 
 

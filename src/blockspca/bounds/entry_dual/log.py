@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._validation import FloatArray
+from ...numerics.rounding import power_of_four
 from .record import (
     MOST_RATIO,
     ONE,
@@ -147,8 +148,7 @@ class SearchRecord:
         splits = reader.array("<i8", n_splits).tolist()
         points = [_read_point(reader, n) for _ in range(n_points)]
         reader.end()
-        mantissa, exponent = np.frexp(unit)
-        if not (mantissa == 0.5 and exponent % 2 == 1 and np.isfinite(tau)):
+        if not (unit == power_of_four(unit) and np.isfinite(tau)):
             raise ValueError(f"entry dual: unit = {unit} and τ = {tau} are no numbers.")
         ascending = bool((np.diff(features) > 0).all())
         if not (ascending and features[0] >= 0 and features[-1] < d):

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._validation import FloatArray
+from ...numerics.rounding import power_of_four
 
 _HEADER = struct.Struct("<4sqqd")
 _MAGIC = b"ED01"
@@ -144,8 +145,7 @@ class EntryRecord:
     def check(self) -> None:
         """Refuse what bounds nothing: the inequalities that the theorem asks for."""
         d, m = len(self.weights), len(self.core)
-        mantissa, exponent = np.frexp(self.unit)
-        if not (mantissa == 0.5 and exponent % 2 == 1):
+        if self.unit != power_of_four(self.unit):
             raise ValueError(f"entry dual: unit = {self.unit} is not a power of four.")
         if not (np.isfinite(self.weights).all() and (self.weights >= 0).all()):
             raise ValueError("entry dual: a weight is negative, or not a number.")
