@@ -92,7 +92,7 @@ def certified_path(
     ([0, 1], 3.0, 'optimal')
     """
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
-    budget = Budget(limits)
+    budget, ks = Budget(limits), range(1, k_max + 1)
     prover = None
     try:
         budget.wait_for(load, *scan_kernels(cov), "screen", "schur_tree")
@@ -103,7 +103,7 @@ def certified_path(
             prover = PathProver(
                 cov, k_max, candidates, incumbents or {}, budget, options
             )
-            for k in range(1, k_max + 1):
+            for k in ks:
                 prover.step(k)
             return conclude(prover, None)
     except LimitReached as reached:
@@ -113,7 +113,7 @@ def certified_path(
 
     def concluded(stopped: Status) -> dict[int, CertifiedStep]:
         if prover is None:
-            return steps_from_variances(cov, k_max, stopped, options.groups)
+            return steps_from_variances(cov, ks, stopped, options.groups)
         return conclude(prover, stopped)
 
     with single_threaded():
