@@ -330,16 +330,11 @@ def _clipped(run: _Run, found: Result, seconds: float) -> Result:
 
 def _before_any_block(cov: Covariance, found: Result) -> Result:
     """Return what the variances say, for a run that was stopped at its start."""
-    from .certify.results import certified_results
+    from .certify.results import result_from_variances
 
-    at_once = Limits(time=0)
-    k, prover = found.k, choose_prover(cov, found.k, found.k, SETTINGS)
-    ks = range(k, k + 1)
-    # Without any time, a walk still says what variances prove.
-    known = certified_results(cov, ks, at_once, {}, ProofOptions(prover))[k]
+    known = result_from_variances(cov, found.k, found.status)
     if known.objective < found.objective:
         return found
-    known = restated(known, status=found.status)
     return replace(known, message=found.message, nodes=found.nodes, time=found.time)
 
 

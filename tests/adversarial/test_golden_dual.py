@@ -202,15 +202,19 @@ def reduced() -> Numbers:
         assert made is not None
         node = root_of(made)
         ascent = Ascent(made, node)
-        ascent.run(5, -np.inf, Deadline(None))
+        node = node.ascended(ascent.run(5, -np.inf, Deadline(None)))
         with patch.object(ascent_module, "is_below", is_below):
             ascent._proves(7.0)
         ascent.coordinates = replace(ascent.coordinates, error=0.1, column_error=0.05)
         ascent.stopped_to_reduce = True
         half = node.projection_bound > np.median(node.projection_bound)
-        node.projection_bound = np.where(half, 100.0, node.projection_bound)
+        projected = np.where(half, 100.0, node.projection_bound)
+        node = replace(node, projection_bound=projected)
         fixed = ascent.fix_variables(0.5 * ascent.proved())
-        found[name] = [asked[-1], fixed, floats(node.projection_bound)]
+        count = None
+        if fixed is not None:
+            count, node = fixed.count(ascent.active), node.fixed(fixed)
+        found[name] = [asked[-1], count, floats(node.projection_bound)]
     return found
 
 

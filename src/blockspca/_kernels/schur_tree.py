@@ -16,26 +16,26 @@ from numba import types
 from .arrays import FLOATS, INDEX, INTS, LABELS, MATRIX, TABLE, TABLES, VECTOR
 from .options import ENTRY, INNER, njit
 from .selection import move_largest_first, sort_descending, sort_front, sum_of_largest
-from .set_lists import (
+from .set_lists import list_pairs, list_singles, pair_above, places_in, record_set
+from .tree_layout import (
+    DEEPEST,
+    DEPTH,
+    FIRST,
     FOUND_SIZE,
-    LISTED,
-    list_pairs,
-    list_singles,
-    pair_above,
-    places_in,
-    record_set,
+    LEAVES,
+    MEMORY,
+    NODES,
+    NORM,
+    PRUNED_FIRST,
+    PRUNED_PEEL,
+    PRUNED_SUM,
+    REST,
+    REST2,
+    ROOT_STOP,
 )
 from .tree_parts import Block, Groups, Path, Scratch
 
 FINISHED, FOUND, PAUSED, NEEDS_MEMORY, LIST_FULL = range(5)
-
-# Slots of the integer state, which lets a paused search go on where it stopped.
-DEPTH, NODES, DEEPEST, PRUNED_FIRST, PRUNED_SUM, PRUNED_PEEL, LEAVES = range(7)
-MEMORY, ROOT_STOP = range(8, 10)  # and FOUND_SIZE and LISTED, of `set_lists`
-N_STATE = LISTED + 1
-
-# Planes of `bounds`.
-FIRST, REST, REST2, NORM = range(4)
 
 # Up to this many, the largest are found by insertion, beyond by quickselect.
 SHORT = 24
@@ -357,7 +357,7 @@ def explore(
     bounds : (4, k + 1, n) what `_suffix_bounds` keeps.
     work : (3, max(n, k) + 1) scratch; fresh : (n,) scratch.
     found : (k + 1,) columns of a set above τ, when one is found.
-    state : (N_STATE,) see the slots above; state[DEPTH] = −1 starts a search.
+    state : (N_STATE,) see `tree_layout`; state[DEPTH] = −1 starts a search.
     group : (n,) the group of each column, −1 for none.
     room : how many columns of each group a set may have, at least 1.
 

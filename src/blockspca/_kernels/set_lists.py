@@ -1,9 +1,7 @@
 """Helpers of the tree in `schur_tree.py`: room in groups of features, lists of sets."""
 
 from .options import INNER, njit
-
-# Slots of the state of a search: the size of what was found, sets in its list
-FOUND_SIZE, LISTED = 7, 10
+from .tree_layout import FOUND_SIZE, LISTED
 
 
 @njit(**INNER)

@@ -19,7 +19,8 @@ from numba import types
 
 from .arrays import FLOATS, INDICES, INTS, LABELS, MATRIX, TABLE, TABLES, VECTOR
 from .options import ENTRY, INNER, njit
-from .schur_tree import FIRST, _all_below, _eliminate, _peel, _suffix_bounds
+from .schur_tree import _all_below, _eliminate, _peel, _suffix_bounds
+from .tree_layout import FIRST
 from .tree_parts import Block, Scratch
 
 CLOSED, NOT_CLOSED, NODES_SPENT, LOG_FULL, NEEDS_MEMORY = range(5)

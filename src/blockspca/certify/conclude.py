@@ -150,14 +150,15 @@ def _record(prover: PathProver, k: int, stopped: Status | None) -> CertifiedStep
 
 
 def steps_from_variances(
-    cov: Covariance, k_max: int, status: Status, groups: GroupLimits | None
+    cov: Covariance, ks: range, status: Status, groups: GroupLimits | None = None
 ) -> dict[int, CertifiedStep]:
     """Stopped before the pass over A ended: the variances are all there is.
 
     Of large k a component is computed for some only, each a quarter above the one
     before. It is one for those in between as well, with a loading of 0 for the features
-    that they have besides. All of them would take the fourth power of k_max.
+    that they have besides. All of them would take the fourth power of the last k.
     """
+    k_max = ks[-1]
     diagonal = cov.diagonal()
     order = np.argsort(-diagonal, kind="stable")
     order = order[:k_max] if groups is None else groups.first(order, k_max)
@@ -165,7 +166,7 @@ def steps_from_variances(
     obvious = ObviousBounds(cov)
     steps: dict[int, CertifiedStep] = {}
     size = 1
-    for k in range(1, k_max + 1):
+    for k in ks:
         if k <= _EVERY_UP_TO or k == k_max or k >= _NEXT * size:
             size = k
             leading = leading_eigenvector(block[:k, :k])

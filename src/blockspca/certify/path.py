@@ -42,9 +42,6 @@ from .steps import CertifiedStep, TreeStatistics
 # Passes over the survivors' submatrix before their tree has opened a node
 _SURVIVOR_PASSES = 12
 
-# Relative: any bound is within it, so that a search without a proof ends at once
-_ANY_GAP = 1e6
-
 
 def certified_path(
     cov: Covariance,
@@ -92,7 +89,7 @@ def certified_path(
     ([0, 1], 3.0, 'optimal')
     """
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
-    budget = Budget(limits)
+    budget, ks = Budget(limits), range(1, k_max + 1)
     prover = None
     try:
         budget.wait_for(load, *scan_kernels(cov), "screen", "schur_tree")
@@ -103,7 +100,7 @@ def certified_path(
             prover = PathProver(
                 cov, k_max, candidates, incumbents or {}, budget, options
             )
-            for k in range(1, k_max + 1):
+            for k in ks:
                 prover.step(k)
             return conclude(prover, None)
     except LimitReached as reached:
@@ -113,7 +110,7 @@ def certified_path(
 
     def concluded(stopped: Status) -> dict[int, CertifiedStep]:
         if prover is None:
-            return steps_from_variances(cov, k_max, stopped, options.groups)
+            return steps_from_variances(cov, ks, stopped, options.groups)
         return conclude(prover, stopped)
 
     with single_threaded():
@@ -153,7 +150,7 @@ class PathProver:
         self.statistics = [TreeStatistics() for _ in range(k_max + 1)]
         self.times = [0.0] * (k_max + 1)
         self.stopped_by: dict[int, Status] = {}
-        self.gap = budget.limits.gap if options.prove else _ANY_GAP
+        self.gap, self.proves = budget.limits.gap, options.prove
         self.gap_level = 0
         #: the k that is proved by itself where the chain resists
         is_hybrid = options.prover is Prover.CHAIN_THEN_SINGLE_K
@@ -171,7 +168,10 @@ class PathProver:
             if not self.prove_quickly(k):
                 self.incumbents.improve(k)
                 self.chain.add_cheap_bounds(k)
-                self.prove(k)
+                if self.proves:
+                    self.prove(k)
+                else:
+                    self.look_further(k)
         except StepLimitReached:
             self.stopped_by[k] = Status.TIME_LIMIT
         finally:
@@ -239,6 +239,18 @@ class PathProver:
                 return True
             self.gap_level += 1
         return False
+
+    def look_further(self, k: int) -> None:
+        """Where no proof is wanted: attempt a short one, which may find a better set.
+
+        After one without a proof, or a slow one, no more up to the next fourth k.
+        """
+        if k % 4 == 0:
+            self.gap_level = 0
+        if self.gap_level == 0:
+            is_proved = self.attempt(k, 0.0, rounds=0, most=2 * k + 100)
+            is_slow = k >= self.settings.spectral_first and self.statistics[k].nodes > 0
+            self.gap_level = int(is_slow or not is_proved)
 
     def bound_without_chain(self, k: int, gap: float) -> None:
         """Bound k by the duals, which need no chain, for a short time."""
@@ -319,6 +331,7 @@ class PathProver:
         Returns True if there is none.  A better set ends the search; it becomes the
         incumbent and the proof starts again with the higher τ.  For `rounds` and `grow`
         see `Portfolio`; nothing is searched if more than `most` features survive.
+        `stopped_by` says if it was time or memory that did not suffice.
         """
         incumbents, chain = self.incumbents, self.chain
         previous = chain.upper[k - 1]

@@ -19,7 +19,7 @@ class ProofOptions:
     n_jobs: int | None = None  #: threads for a long proof
     #: Receives an `Event` for each k, improvement and slice of a long proof.
     callback: Listener = silent
-    prove: bool = True  #: False looks for good components only, by the chain
+    prove: bool = True  #: False looks for good components only
     groups: GroupLimits | None = None  #: only sets that keep them count
 
 

@@ -19,6 +19,7 @@ from ..proof_settings import ProofSettings, Prover
 from ..result import Result
 from ..status import PROVED, Status, status_of_gap
 from .alarms import alarm
+from .conclude import steps_from_variances
 from .contrast import Contrast, Incumbents
 from .path import certified_path
 from .provers import BY_CHAIN, ProofOptions
@@ -45,6 +46,13 @@ def certified_results(
         return own_results(cov, ks, limits, incumbents, options)
     contrast = Contrast(cov, limits, options)
     return contrast.solve(ks, incumbents, own_results, certified_results)
+
+
+def result_from_variances(cov: Covariance, k: int, status: Status) -> Result:
+    """Return what costs nothing, for a run that was stopped, with that status."""
+    step = steps_from_variances(cov, range(k, k + 1), status)[k]
+    step = replace(step, status=status)
+    return _as_result(cov, step, [_as_claim(step)], None, 0)
 
 
 def own_results(

@@ -53,6 +53,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels import tree_layout as slot
 from .._validation import FloatArray
 from ..bound_names import BoundName
 from ..constraint_rules import GroupLimits
@@ -144,12 +145,14 @@ class ProofTree:
         self.matrix, self.k, self.tau, self.upper = matrix, k, tau, upper
         self.max_entries = max_entries
         self.out_of_memory = False
-        self.state = np.zeros(11, dtype=np.int64)
-        self.state[0] = -1
-        self.state[9] = n
+        self.state = np.zeros(slot.N_STATE, dtype=np.int64)
+        self.state[slot.DEPTH] = -1
+        self.state[slot.ROOT_STOP] = n
         self._blocks = np.empty(min(max(3 * n * n, 64), max(max_entries, n * n)))
+        #: Of each level: starts, sizes, counts, cursors; and labels, orders
         self._levels = [np.zeros(k + 1, dtype=np.int64) for _ in range(4)]
         self._indices = [np.zeros((k + 1, n), dtype=np.int64) for _ in range(2)]
+        *_, self._counts, self._cursors = self._levels
         self._bounds = np.zeros((4, k + 1, n))
         self._work = np.zeros((3, max(n, k) + 1))
         self._fresh = np.zeros(n, dtype=np.int64)
@@ -157,17 +160,17 @@ class ProofTree:
 
     @property
     def nodes(self) -> int:
-        return int(self.state[1])
+        return int(self.state[slot.NODES])
 
     @property
     def found(self) -> NDArray[np.int64]:
         """Columns of the set above τ that ended the search."""
-        return np.sort(self._found[: self.state[7]])
+        return np.sort(self._found[: self.state[slot.FOUND_SIZE]])
 
     @property
     def listed(self) -> NDArray[np.int64]:
         """Columns of the sets above τ that were listed so far, a set in each row."""
-        return np.sort(self._listed[: self.state[10]], axis=1)
+        return np.sort(self._listed[: self.state[slot.LISTED]], axis=1)
 
     def advance(self, nodes: int) -> int:
         """Search on for at most `nodes` nodes; returns the kernel's code."""
@@ -194,7 +197,7 @@ class ProofTree:
             code = kernel.explore(*arguments)
             if code != kernel.NEEDS_MEMORY:
                 return int(code)
-            needed = int(self.state[8])
+            needed = int(self.state[slot.MEMORY])
             if needed > self.max_entries:
                 self.out_of_memory = True
                 return int(code)
@@ -204,15 +207,15 @@ class ProofTree:
 
     def open_branches(self) -> list[int]:
         """Top-level branches not yet closed (after the root has been opened)."""
-        cursor, count = int(self._levels[3][0]), int(self._levels[2][0])
-        firsts = self._bounds[0, 0]
+        cursor, count = int(self._cursors[0]), int(self._counts[0])
+        firsts = self._bounds[slot.FIRST, 0]
         return [t for t in range(cursor, count) if not firsts[t] <= self.tau]
 
     def stop_after_current_branch(self) -> None:
-        self.state[9] = self._levels[3][0]
+        self.state[slot.ROOT_STOP] = self._cursors[0]
 
     def forget_statistics(self) -> None:
-        self.state[1:7] = 0
+        self.state[slot.STATISTICS] = 0
 
     def branch(self, t: int) -> ProofTree:
         """A search of top-level branch t alone, sharing nothing that is written."""
@@ -228,9 +231,9 @@ class ProofTree:
         ):
             theirs[0] = mine[0]
         tree._bounds[:, 0] = self._bounds[:, 0]
-        tree._levels[3][0] = t
-        tree.state[0] = 0
-        tree.state[9] = t + 1
+        tree._cursors[0] = t
+        tree.state[slot.DEPTH] = 0
+        tree.state[slot.ROOT_STOP] = t + 1
         return tree
 
 
@@ -306,12 +309,12 @@ def run_tree(
 
 
 def _add(statistics: TreeStatistics, state: NDArray[np.int64]) -> None:
-    statistics.nodes += int(state[1])
-    statistics.max_depth = max(statistics.max_depth, int(state[2]))
-    statistics.closed_by_bound += int(state[3])
-    statistics.closed_by_sum += int(state[4])
-    statistics.closed_by_peeling += int(state[5])
-    statistics.leaves += int(state[6])
+    statistics.nodes += int(state[slot.NODES])
+    statistics.max_depth = max(statistics.max_depth, int(state[slot.DEEPEST]))
+    statistics.closed_by_bound += int(state[slot.PRUNED_FIRST])
+    statistics.closed_by_sum += int(state[slot.PRUNED_SUM])
+    statistics.closed_by_peeling += int(state[slot.PRUNED_PEEL])
+    statistics.leaves += int(state[slot.LEAVES])
 
 
 def _outcome(tree: ProofTree, code: int) -> Outcome | None:

@@ -14,6 +14,7 @@ from blockspca.bounds.direction_dual.ascent import Ascent
 from blockspca.bounds.direction_dual.columns import DenseColumns, SparseColumns
 from blockspca.bounds.direction_dual.coordinates import reduced
 from blockspca.bounds.direction_dual.density import Sector
+from blockspca.bounds.direction_dual.node import Fixed
 from blockspca.bounds.direction_dual.search import dual_bound
 from blockspca.bounds.direction_dual.settings import DualSettings
 from blockspca.covariance.covariance import Covariance
@@ -30,7 +31,7 @@ def test_columns_in_coordinates_of_their_own_prove_the_same(
     shapes = []
 
     class Spy(Ascent):
-        def fix_variables(self, tau: float) -> int | None:
+        def fix_variables(self, tau: float) -> Fixed | None:
             seen = self.coordinates
             if seen.basis is not None:
                 shapes.append((len(seen.sectors), *seen.basis.shape))

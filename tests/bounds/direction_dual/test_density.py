@@ -82,8 +82,8 @@ def test_a_step_stays_on_its_sector(outside: int) -> None:
 def test_sectors_cover_the_sphere_and_exclude_the_density() -> None:
     rng = np.random.default_rng(3)
     density = random_density(5, 3, rng)
-    node = Node(np.empty(0, np.intp), np.arange(4), density, 1.0, np.ones(4))
-    node.relaxed_z = np.full(4, 0.5)
+    fixed, halves = np.empty(0, np.intp), np.full(4, 0.5)
+    node = Node(fixed, np.arange(4), density, 1.0, np.ones(4), relaxed_z=halves)
     children = branches(node)
     assert len(children) == 6
     for y in rng.standard_normal((500, 5)):
@@ -98,8 +98,8 @@ def test_sectors_cover_the_sphere_and_exclude_the_density() -> None:
 
 def test_a_narrow_density_is_split_by_a_feature() -> None:
     density = concentrated(np.eye(5)[0], 0.99)
-    node = Node(np.array([7]), np.arange(4), density, 1.0, np.ones(4))
-    node.relaxed_z = np.array([0.1, 0.6, 0.99, 0.0])
+    shares, every = np.array([0.1, 0.6, 0.99, 0.0]), np.arange(4)
+    node = Node(np.array([7]), every, density, 1.0, np.ones(4), relaxed_z=shares)
     without, with_it = branches(node)
     assert without.fixed_in.tolist() == [7]
     assert with_it.fixed_in.tolist() == [7, 1]

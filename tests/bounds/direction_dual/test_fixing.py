@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -14,7 +15,7 @@ from blockspca.bounds.direction_dual.ascent import Ascent
 from blockspca.bounds.direction_dual.columns import DenseColumns
 from blockspca.bounds.direction_dual.density import concentrated
 from blockspca.bounds.direction_dual.fixing import ReducedCostFixing
-from blockspca.bounds.direction_dual.node import branches
+from blockspca.bounds.direction_dual.node import Fixed, branches
 from blockspca.bounds.direction_dual.problem import make_problem
 from blockspca.bounds.direction_dual.relaxation import relax
 from blockspca.bounds.direction_dual.settings import DualSettings
@@ -49,7 +50,8 @@ def test_only_what_cannot_be_otherwise_is_fixed(
     root = root_of(problem)
     if p <= k:
         return
-    Ascent(problem, root).run(steps, -np.inf, Deadline(None))
+    ascent = Ascent(problem, root)
+    root = root.ascended(ascent.run(steps, -np.inf, Deadline(None)))
     # The root, and the parts of the sphere or the features that it is split into
     for node in [root, *branches(root)]:
         fixed_in, free = set(node.fixed_in.tolist()), set(node.free.tolist())
@@ -63,15 +65,18 @@ def test_only_what_cannot_be_otherwise_is_fixed(
         if len(fixed_in) == k:
             continue
         ascent = Ascent(problem, node)
-        if ascent.run(steps, tau if deflates else -np.inf, Deadline(None)):
+        target = tau if deflates else -np.inf
+        if ascent.run(steps, target, Deadline(None)).bound <= target:
             assert not better
             continue
         if deflates:
             ascent.deflate(Deadline(None))
             assert not better or ascent.proved() >= tau
-        if ascent.fix_variables(tau) is None:
+        found = ascent.fix_variables(tau)
+        if found is None:
             assert not better
             continue
+        node = node.ascended(ascent.found).fixed(found)
         fixed_in, free = set(node.fixed_in.tolist()), set(node.free.tolist())
         for chosen in better:
             assert fixed_in <= chosen <= fixed_in | free
@@ -91,18 +96,20 @@ def test_deflation_fixes_more() -> None:
         for deflates in (0, 1):
             node = root_of(problem)
             ascent = Ascent(problem, node)
-            if ascent.run(40, tau, Deadline(None)):
+            if ascent.run(40, tau, Deadline(None)).bound <= tau:
                 continue
             assert ascent.best is not None
             best = ascent.best
             if deflates:
                 before = np.linalg.eigvalsh(ascent.sum(best))[-2]
                 ascent.deflate(Deadline(None))
-                assert node.density is best.density
+                assert ascent.found.density is best.density
                 assert ascent.deflated is not None
                 after = np.linalg.eigvalsh(ascent.sum(ascent.deflated))[-2]
                 assert after <= before * (1 + 1e-9)
-            ascent.fix_variables(tau)
+            found = ascent.fix_variables(tau)
+            assert found is not None
+            node = node.ascended(ascent.found).fixed(found)
             counts[deflates] += len(node.fixed_in), 40 - len(node.free)
     assert counts[1, 0] > counts[0, 0]
     assert counts[1, 1] > counts[0, 1]
@@ -176,10 +183,11 @@ def test_inactive_columns_change_no_proof(
     fewer = []
 
     class Spy(Ascent):
-        def fix_variables(self, tau: float) -> int | None:
+        def fix_variables(self, tau: float) -> Fixed | None:
             fixed = super().fix_variables(tau)
             if fixed is not None and self.stopped_to_reduce:
-                fewer.append(len(self.active) - self.node.n_active())
+                node = self.node.ascended(self.found).fixed(fixed)
+                fewer.append(len(self.active) - node.n_active())
             return fixed
 
     monkeypatch.setattr(dual_bound_module, "Ascent", Spy)
@@ -230,15 +238,15 @@ def test_ruling_out_the_features_without_a_column_counts(
     problem = make_problem(Covariance.from_data(X), 3, None, short=True)
     assert problem is not None
     search = dual_bound_module._Search(problem, 4.0, Deadline(None), None)
-    node = search.open[0][2]
-    node.has_short_columns = True
+    node = replace(search.open[0][2], has_short_columns=True)
 
-    def rules_out_the_others(self: Ascent, tau: float) -> int:
-        self.node.has_short_columns = False
-        return 0
+    def rules_out_the_others(self: Ascent, tau: float) -> Fixed:
+        nothing = np.zeros(len(self.node.free), dtype=bool)
+        return Fixed(self.bound, nothing, nothing, short_columns=True)
 
     monkeypatch.setattr(Ascent, "fix_variables", rules_out_the_others)
     outcome = search._work(node, 4.0, 1)
     assert not outcome.closed
-    search._take_in(node, outcome)
+    assert not outcome.node.has_short_columns
+    search._take_in(outcome)
     assert search.closed_bound == 4.0

@@ -219,8 +219,7 @@ def test_nodes_that_cannot_be_split_are_not(threads: Callable[[int], None]) -> N
     problem = make_problem(Covariance.from_data(X), 3, None, short=True)
     assert problem is not None
     search = dual_bound_module._Search(problem, 4.0, Deadline(None), None)
-    node = search.open[0][2]
-    node.bound, node.relaxed_z = 5.0, np.full(14, 0.5)
+    node = replace(search.open[0][2], bound=5.0, relaxed_z=np.full(14, 0.5))
     assert search.nodes_per_batch == 2
     assert search._can_be_split(node)
     assert not search._can_be_split(replace(node, relaxed_z=np.empty(0)))

@@ -24,6 +24,7 @@ fixes, comes from the relaxation at the best X and ρ, computed again on the hos
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,7 +37,7 @@ from .columns import Columns, DenseColumns, DeviceColumns, HostColumns
 from .coordinates import Coordinates, coordinates
 from .density import Density, add_sectors
 from .fixing import ReducedCostFixing
-from .node import Node
+from .node import Ascended, Fixed, Node
 from .problem import Problem
 from .relaxation import Relaxation, relax, rounding_of_sum
 from .step_size import StepSize
@@ -53,13 +54,13 @@ class Best:
     density: Density
     min_weight: float
     #: η of the step before, from which those in M were looked for.
-    start_etas: list[float]
-    etas: list[float]  #: η in M
+    start_etas: Sequence[float]
+    etas: Sequence[float]  #: η in M
     relaxation: Relaxation  #: its `total` has the columns that are fixed in in it
 
 
 class Ascent:
-    """Mirror ascent at a node, and what can be fixed with its result."""
+    """Mirror ascent at a node, which it leaves as it is, and what can be fixed."""
 
     def __init__(self, problem: Problem, node: Node) -> None:
         self.problem, self.node, self.settings = problem, node, problem.settings
@@ -88,6 +89,12 @@ class Ascent:
         if fixed_in is not None:
             self.base = fixed_in.gram(np.ones(len(node.fixed_in)))
             self.base_size = float((fixed_in.sizes**2).sum())
+        #: Where it stands: ρ, the least weight, η and all mirror steps at the node.
+        self.multiplier, self.min_weight = node.multiplier, node.min_weight
+        self.etas, self.moves = node.etas, node.moves
+        #: What it has found, in the words of the node.
+        self.bound, self.relaxed_z = node.bound, node.relaxed_z
+        self._node_density = node.density
         self.best: Best | None = None
         self.deflated: Best | None = None
         self.steps = 0
@@ -103,13 +110,25 @@ class Ascent:
         self._ritz: FloatArray | None = None  # leading directions of the last M
         self.tests: ReducedCostFixing | None = None  # by which variables were fixed
 
+    @property
+    def found(self) -> Ascended:
+        """What it has found so far, also if it was interrupted."""
+        return Ascended(
+            self.bound,
+            self._node_density,
+            self.multiplier,
+            self.min_weight,
+            self.etas,
+            self.moves,
+            self.relaxed_z,
+        )
+
     def run(
         self, steps: int, target: float, deadline: Deadline, fix: bool = False
-    ) -> bool:
+    ) -> Ascended:
         """Take steps until the bound is at the target, or they stall, or time is up.
 
-        Returns True if the target is proved. `fix` tells that variables may be fixed
-        after that.
+        `fix` tells that variables may be fixed after that.
         """
         node, settings = self.node, self.settings
         self._target = target
@@ -127,17 +146,17 @@ class Ascent:
                     if self._proves(target):
                         is_root = not (node.sectors or len(node.fixed_in))
                         bound = self.proved(exactly=True) if is_root else target
-                        node.bound = min(node.bound, target, bound)
+                        self.bound = min(self.bound, target, bound)
                         closed = True
                         break
                     self.best = replace(self.best, value=self.proved(exactly=True))
                 gap = self._gap
                 # At 12ρ nine columns in ten turn out to be inactive.
-                if many and gap < 12 * node.multiplier:
+                if many and gap < 12 * self.multiplier:
                     self.stopped_to_reduce = True
                     break
                 # Above the bound of its parent a node has nothing to show for itself.
-                is_above = self.best.value > node.bound
+                is_above = self.best.value > self.bound
                 if step % self._budget.patience == 0 and not is_above:
                     # A small part of the way: what is left is not for steps like these.
                     if gap > settings.stall_ratio * checked:
@@ -146,11 +165,11 @@ class Ascent:
         finally:  # an interrupt does not lose the bound
             if self.best is not None and not closed:
                 self.best = self._from_host(self.best)
-                node.density = self.coordinates.from_subspace(self.density)
-                node.bound = min(node.bound, self.proved())
-                node.relaxed_z = np.zeros(len(node.free))
-                node.relaxed_z[self.active] = self.best.relaxation.relaxed_z
-        return node.bound <= target
+                self._node_density = self.coordinates.from_subspace(self.density)
+                self.bound = min(self.bound, self.proved())
+                self.relaxed_z = np.zeros(len(node.free))
+                self.relaxed_z[self.active] = self.best.relaxation.relaxed_z
+        return self.found
 
     def _step(self, deadline: Deadline) -> bool:
         """Relax, and go on to the next density; False if time is up before that.
@@ -160,8 +179,7 @@ class Ascent:
         if not deadline.affords_step():
             return False
         started = time.perf_counter()
-        node = self.node
-        node.multiplier = multiplier = self._clamped(node.multiplier)
+        self.multiplier = multiplier = self._clamped(self.multiplier)
         relaxation = self._relax(self.multiplied, self.density, self._last, deadline)
         if relaxation is None:
             return False
@@ -169,7 +187,7 @@ class Ascent:
         self.steps += 1
         if self.base is not None:
             relaxation = replace(relaxation, total=relaxation.total + self.base)
-        before = self.density, node.min_weight, node.etas
+        before = self.density, self.min_weight, self.etas
         top, etas = self._move(relaxation, deadline)
         value = self.k * multiplier + top
         if self.best is None or value < self.best.value:
@@ -177,10 +195,10 @@ class Ascent:
             self.best = Best(value, multiplier, *before, etas, relaxation)
         elif self._is_worse(value):
             self._go_back(self.best)
-            node.min_weight = self.best.min_weight
+            self.min_weight = self.best.min_weight
             # With the same weight as the best it was only the step that was too long.
-            was_lowered = before[1] < node.min_weight
-            self._step_size.on_failure(node.min_weight if was_lowered else None)
+            was_lowered = before[1] < self.min_weight
+            self._step_size.on_failure(self.min_weight if was_lowered else None)
         deadline.step_took(time.perf_counter() - started)
         return not deadline.passed()
 
@@ -191,7 +209,7 @@ class Ascent:
         before: Relaxation | None,
         deadline: Deadline,
     ) -> Relaxation | None:
-        multiplier, bound = self.node.multiplier, self.projection_bound
+        multiplier, bound = self.multiplier, self.projection_bound
         return relax(columns, density, multiplier, deadline, before, bound)
 
     def _clamped(self, multiplier: float) -> float:
@@ -208,15 +226,14 @@ class Ascent:
             return False
         return (
             self._is_large
-            and self.best.value < self.node.bound
+            and self.best.value < self.bound
             and value > self.best.value + self._gap / 2
         )
 
     def _go_back(self, best: Best) -> None:
-        node = self.node
         self._step_size.forget_value()
         self.density = best.density
-        node.multiplier, node.etas = best.multiplier, best.start_etas
+        self.multiplier, self.etas = best.multiplier, best.start_etas
 
     @property
     def _gap(self) -> float:
@@ -227,7 +244,7 @@ class Ascent:
 
     def _move(
         self, relaxation: Relaxation, deadline: Deadline
-    ) -> tuple[float, list[float]]:
+    ) -> tuple[float, Sequence[float]]:
         """Go on to the next density, multiplier and η.
 
         Where M is large, by several mirror steps within a space that holds what
@@ -250,7 +267,7 @@ class Ascent:
             else:  # the same for less
                 M, _ = seen.sum(relaxation.to_subspace(V, seen.active))
         density = self._next(seen, density, relaxation, M, trace)
-        etas = self.node.etas
+        etas = self.etas
         values, vectors = np.linalg.eigh(add_sectors(M, seen.sectors, etas))
         if V is not None:
             self._ritz = V @ vectors[:, -settings.extra_directions :]
@@ -273,36 +290,36 @@ class Ascent:
         trace: float,
     ) -> Density:
         """Take a mirror step, and go on to the next multiplier and η."""
-        node, k, control, settings = self.node, self.k, self._step_size, self.settings
-        value = k * node.multiplier + float(relaxation.mu.sum())
+        k, control, settings = self.k, self._step_size, self.settings
+        value = k * self.multiplier + float(relaxation.mu.sum())
         value += seen.fixed_mean(density)
         size = control.length(value, None if self.best is None else self.best.value)
-        is_warm = node.moves >= settings.warm_up
-        is_warm = is_warm or node.min_weight < settings.first_min_weight
+        is_warm = self.moves >= settings.warm_up
+        is_warm = is_warm or self.min_weight < settings.first_min_weight
         if seen.deflation is None and is_warm:
-            node.min_weight = control.lower_weight(node.min_weight, self._gap)
-        node.moves += 1
+            self.min_weight = control.lower_weight(self.min_weight, self._gap)
+        self.moves += 1
         control.moves += 1
-        density, node.etas = density.step(
-            M, size, node.min_weight, seen.sectors, node.etas, trace, settings
+        density, self.etas = density.step(
+            M, size, self.min_weight, seen.sectors, self.etas, trace, settings
         )
         # No logarithm of zero, where nothing is taken
         taken = max(float(relaxation.relaxed_z.sum()), 1e-3)
         excess = float(np.log(taken / k))
         multiplier = control.update_multiplier(
-            node.multiplier, excess, k / self.problem.k
+            self.multiplier, excess, k / self.problem.k
         )
-        node.multiplier = self._clamped(multiplier)
+        self.multiplier = self._clamped(multiplier)
         return density
 
     def deflate(self, deadline: Deadline) -> None:
         """Lower what is not the leading eigenvalue of M, so that more is fixed."""
-        node, best, settings = self.node, self.best, self.settings
-        if best is None or self._gap > self._budget.fix_up_to * node.multiplier:
+        best, settings = self.best, self.settings
+        if best is None or self._gap > self._budget.fix_up_to * self.multiplier:
             return
         self._go_back(best)
         q, outside = self.density.Q[:, 0], 1 - float(self.density.weights[0])
-        alpha = settings.max_deflation * node.multiplier
+        alpha = settings.max_deflation * self.multiplier
         if outside > 0:
             alpha = min(alpha, settings.deflation_cost * self._gap / outside)
         plain = self.coordinates
@@ -320,7 +337,7 @@ class Ascent:
         self.coordinates = plain
         self.best, self.deflated = best, self.best
         self._go_back(best)
-        node.density = self.coordinates.from_subspace(self.density)
+        self._node_density = self.coordinates.from_subspace(self.density)
 
     def _from_host(self, best: Best) -> Best:
         """Return the same with the products of the host, which a proof is made of."""
@@ -371,18 +388,17 @@ class Ascent:
 
     def can_fix(self) -> bool:
         """Whether the gap is so small that something may be fixed, or be inactive."""
-        small = self._budget.fix_up_to * self.node.multiplier
+        small = self._budget.fix_up_to * self.multiplier
         # With half the gap, projections have half the room.
         return self._gap < max(small, self.node.gap_at_bound / 2)
 
-    def fix_variables(self, tau: float) -> int | None:
-        """Fix the features for which the bound allows only one choice.
+    def fix_variables(self, tau: float) -> Fixed | None:
+        """Find the features for which the bound allows only one choice.
 
-        Returns how many of the active ones; None if no set above τ is left.
+        Returns None if no set above τ is left.
         """
-        best, node, seen = self.deflated or self.best, self.node, self.coordinates
-        if best is None:
-            return 0
+        best, seen = self.deflated or self.best, self.coordinates
+        assert best is not None
         best = self._from_host(best)
         tests = ReducedCostFixing(
             self.columns,
@@ -394,8 +410,7 @@ class Ascent:
         )
         self.tests = tests
         bound = self.k * best.multiplier + tests.ceiling
-        node.bound = min(node.bound, bound)
-        if node.bound <= tau:
+        if min(self.bound, bound) <= tau:
             return None
         room = tau - (self.k - 1) * best.multiplier
         columns, index = seen.free_columns()
@@ -407,15 +422,15 @@ class Ascent:
             return None
         # More columns than dimensions: their sum costs more than this bound.
         crowded = len(self.active) > 1.5 * self.columns.shape[0]
+        projected = None
         if self.stopped_to_reduce or crowded:
             found = tests.projection_bound(columns, room - best.multiplier)[index]
-            found = found * (1 + seen.error) + seen.column_error
-            node.projection_bound = np.minimum(node.projection_bound, found)
-            node.gap_at_bound = bound - tau
-        if self.problem.min_multiplier < room - tests.ceiling:
-            node.has_short_columns = False
-        node.fixed_in = np.concatenate([node.fixed_in, node.free[needed]])
-        still_free = ~(out | needed)
-        for name, values in node.keep_free(still_free).items():
-            setattr(node, name, values)
-        return int((~still_free[self.active]).sum())
+            projected = found * (1 + seen.error) + seen.column_error
+        return Fixed(
+            min(self.bound, bound),
+            fixed_in=needed,
+            fixed_out=out,
+            short_columns=self.problem.min_multiplier < room - tests.ceiling,
+            projection_bound=projected,
+            gap=bound - tau,
+        )

@@ -14,10 +14,11 @@ may be added to M for any η ≥ 0.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..._validation import FloatArray
 from .columns import Indices
@@ -25,7 +26,38 @@ from .density import Density, Sector
 from .settings import DEFAULT, DualSettings
 
 
-@dataclass
+@dataclass(frozen=True)
+class Ascended:
+    """Where an ascent has come to; the fields are those of a node."""
+
+    bound: float
+    density: Density
+    multiplier: float
+    min_weight: float
+    etas: Sequence[float]
+    moves: int
+    relaxed_z: FloatArray
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """What the bound of an ascent leaves one choice for."""
+
+    bound: float
+    #: `fixed_in`, `fixed_out`: of the free columns, those that are fixed in, and out.
+    fixed_in: NDArray[np.bool_]
+    fixed_out: NDArray[np.bool_]
+    short_columns: bool = False  #: features that are no columns are fixed out
+    #: The new bounds of the projections, where these were bounded, and the gap then.
+    projection_bound: FloatArray | None = None
+    gap: float = np.inf
+
+    def count(self, active: Indices) -> int:
+        """Return how many of those free columns are fixed."""
+        return int((self.fixed_in | self.fixed_out)[active].sum())
+
+
+@dataclass(frozen=True)
 class Node:
     """What is fixed, and where the ascent stands."""
 
@@ -40,8 +72,8 @@ class Node:
     projection_bound: FloatArray
     min_weight: float = DEFAULT.first_min_weight
     #: `sectors`, `etas`: B and η of the part of the sphere.
-    sectors: list[Sector] = field(default_factory=list)
-    etas: list[float] = field(default_factory=list)
+    sectors: Sequence[Sector] = ()
+    etas: Sequence[float] = ()
     bound: float = np.inf  #: proved, for the columns of the problem, rounding included
     #: Of the free columns, in the best relaxation: the indicators, 0 to 1.
     relaxed_z: FloatArray = field(default_factory=lambda: np.empty(0))
@@ -58,10 +90,35 @@ class Node:
         """
         return int((self.projection_bound > 0.7 * self.multiplier).sum())
 
-    def keep_free(self, kept: Any) -> dict[str, Any]:
-        """Return those of the free columns, with what is known of them."""
-        names = ("free", "relaxed_z", "projection_bound")
-        return {name: getattr(self, name)[kept] for name in names}
+    def ascended(self, found: Ascended) -> Node:
+        """Return the node after an ascent."""
+        return replace(self, **vars(found))
+
+    def fixed(self, found: Fixed) -> Node:
+        """Return the node after variables were fixed."""
+        node = replace(
+            self,
+            bound=found.bound,
+            fixed_in=np.concatenate([self.fixed_in, self.free[found.fixed_in]]),
+            has_short_columns=self.has_short_columns and not found.short_columns,
+        )
+        if found.projection_bound is not None:
+            projected = np.minimum(self.projection_bound, found.projection_bound)
+            node = replace(node, projection_bound=projected, gap_at_bound=found.gap)
+        return node.only_free(~(found.fixed_in | found.fixed_out))
+
+    def with_closed(self, bound: float) -> Node:
+        """Return the node when what was ruled out is bounded by so much."""
+        return replace(self, closed_bound=max(self.closed_bound, bound))
+
+    def only_free(self, kept: NDArray[np.bool_]) -> Node:
+        """Return the node with those of the free columns, and what is known of them."""
+        return replace(
+            self,
+            free=self.free[kept],
+            relaxed_z=self.relaxed_z[kept],
+            projection_bound=self.projection_bound[kept],
+        )
 
 
 def branches(node: Node, settings: DualSettings = DEFAULT) -> list[Node]:
@@ -71,9 +128,8 @@ def branches(node: Node, settings: DualSettings = DEFAULT) -> list[Node]:
     if len(weights) > 1 and weights[1] > 0.001 * weights[0]:
         return _sectors(node, settings)
     at = int(np.argmin(np.abs(node.relaxed_z - 0.5)))
-    rest = node.keep_free(np.arange(len(node.free)) != at)
-    fixed_in = np.append(node.fixed_in, node.free[at])
-    return [_child(node, **rest), _child(node, fixed_in=fixed_in, **rest)]
+    rest = node.only_free(np.arange(len(node.free)) != at)
+    return [rest, replace(rest, fixed_in=np.append(node.fixed_in, node.free[at]))]
 
 
 def _sectors(node: Node, settings: DualSettings) -> list[Node]:
@@ -96,14 +152,8 @@ def _sectors(node: Node, settings: DualSettings) -> list[Node]:
         density = node.density.onto(sectors, min_weight, settings)
         etas = [*node.etas, 0.0]
         children.append(
-            _child(
+            replace(
                 node, density=density, sectors=sectors, etas=etas, min_weight=min_weight
             )
         )
     return children
-
-
-def _child(node: Node, **changes: Any) -> Node:
-    changes.setdefault("sectors", list(node.sectors))
-    changes.setdefault("etas", list(node.etas))
-    return replace(node, **changes)

@@ -12,7 +12,7 @@ which the tests of `fixing` include as it is here, does not decide elsewhere.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -157,16 +157,17 @@ class _Rounds:
         self.rounds: list[Round] = []
 
     def run(self) -> tuple[list[Round], DirectionPoint] | None:
-        problem, node, steps = self.problem, self.node, _STEPS
+        problem, steps = self.problem, _STEPS
         for _ in range(_MOST_ROUNDS):
+            node = self.node
             left = problem.k - len(node.fixed_in)
             if left == 0 or len(node.free) <= left:
                 return self._leaf()
             ascent = Ascent(problem, node)
-            closed = ascent.run(steps, self.closing, self.deadline, fix=True)
+            found = ascent.run(steps, self.closing, self.deadline, fix=True)
             if ascent.best is None:
                 return None
-            if closed:
+            if found.bound <= self.closing:
                 return self.rounds, _as_point(problem, ascent, ascent.best)
             if not ascent.can_fix() or not self._fix(ascent):
                 return None
@@ -175,19 +176,20 @@ class _Rounds:
 
     def _fix(self, ascent: Ascent) -> bool:
         """Fix what the tests allow, and keep the round; tell whether it did any."""
-        problem, node = self.problem, self.node
+        problem, before, left = self.problem, self.node, ascent.k
         ascent.deflate(self.deadline)
-        before, left = len(node.fixed_in), ascent.k
-        count = len(node.free)
-        if ascent.fix_variables(self.fixing) is None or ascent.tests is None:
+        fixed = ascent.fix_variables(self.fixing)
+        if fixed is None or ascent.tests is None:
             return False
         best = ascent.deflated or ascent.best
         assert best is not None
-        needed = node.fixed_in[before:]
-        if len(node.free) == count or len(needed) > left:
+        node = before.ascended(ascent.found).fixed(fixed)
+        needed = node.fixed_in[len(before.fixed_in) :]
+        if len(node.free) == len(before.free) or len(needed) > left:
             return False
         # Projections have no words in the format: all columns keep their terms.
-        node.projection_bound = problem.columns.norms[node.free]
+        projected = problem.columns.norms[node.free]
+        self.node = node = replace(node, projection_bound=projected)
         level = self.fixing - left * best.multiplier
         features = problem.features
         self.rounds.append(

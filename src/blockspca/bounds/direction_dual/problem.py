@@ -261,7 +261,11 @@ def _make_columns(
 
 
 def truncated_power_support(cov: Covariance, k: int) -> NDArray[np.intp]:
-    """Truncated power steps from the feature of the largest variance."""
+    """Truncated power steps from the feature of the largest variance.
+
+    Until a support comes twice, which is enough to start from: a quarter of the
+    products that `heuristics/power_iteration.py` takes to the end of all steps.
+    """
     diagonal = cov.diagonal()
     x = np.zeros(cov.n_features)
     x[int(diagonal.argmax())] = 1.0

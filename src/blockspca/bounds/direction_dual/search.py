@@ -150,8 +150,9 @@ def dual_bound(
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What came of the work on a node, beside what the node keeps."""
+    """What came of the work on a node."""
 
+    node: Node  #: as it is now
     closed: bool  #: nothing in the node can be above the target, except for `better`
     #: Of ascent; None if time was up before there was any work.
     steps: int | None = None
@@ -203,10 +204,13 @@ class _Search:
     def run(self, iterations: int, most_nodes: int) -> None:
         order = itertools.count(1)
         root = self.open[0][2]
-        outcome = self._work(root, self.target, iterations, fix=most_nodes > 1)
+        outcome = self._work(
+            root, self.target, iterations, most_nodes > 1, self._keep_root
+        )
         self.first_look = None
-        self._take_in(root, outcome)
-        self.open = [] if outcome.closed else [(-root.bound, 0, root)]
+        self._take_in(outcome)
+        if outcome.closed:
+            self.open = []
         self._tell()
         while self.open and self._goes_on() and self.nodes < most_nodes:
             left = list(self.open)
@@ -222,10 +226,11 @@ class _Search:
             ]
             with self._workers(len(children)) as apply:
                 outcomes = apply(partial(self._work, target=self.target), children)
-                for child, outcome in zip(children, outcomes, strict=True):
-                    self._take_in(child, outcome)
+                for outcome in outcomes:
+                    self._take_in(outcome)
                     if not outcome.closed:
-                        left.append((-child.bound, next(order), child))
+                        node = outcome.node
+                        left.append((-node.bound, next(order), node))
                     self._tell()
             heapq.heapify(left)
             self.open = left
@@ -246,8 +251,13 @@ class _Search:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
-    def _take_in(self, node: Node, outcome: _Outcome) -> None:
+    def _keep_root(self, root: Node) -> None:
+        """Put what is known of the root in its place: an interrupt may come next."""
+        self.open = [(-root.bound, 0, root)]
+
+    def _take_in(self, outcome: _Outcome) -> None:
         """Keep what came of the work on a node, but for the node itself."""
+        node = outcome.node
         self.nodes += outcome.steps is not None
         self.steps += outcome.steps or 0
         self.closed_bound = max(self.closed_bound, node.closed_bound)
@@ -282,70 +292,84 @@ class _Search:
         target: float,
         steps: int | None = None,
         fix: bool = True,
+        keep: Callable[[Node], None] = lambda node: None,
     ) -> _Outcome:
-        """Ascend at a node and fix variables, as long as that gets on."""
+        """Ascend at a node and fix variables, as long as that gets on.
+
+        `keep` is given each node that takes its place, also if an interrupt ends this.
+        """
         taken, deadline, settings = 0, self.deadline, self.settings
         steps = _CHILD_STEPS if steps is None else steps
         if not deadline.affords_step():
-            return _Outcome(closed=False)
+            return _Outcome(node, closed=False)
         while True:
             left = self.problem.k - len(node.fixed_in)
             if left < 0:
-                return _Outcome(True, taken)
+                return _Outcome(node, True, taken)
             if left == 0 or (left >= len(node.free) and not node.has_short_columns):
-                return _Outcome(True, taken, self._leaf(node, left, target))
+                value, better = self._leaf(node, left, target)
+                return _Outcome(node.with_closed(value), True, taken, better)
             if not len(node.free):
-                return _Outcome(False, taken)
+                return _Outcome(node, False, taken)
             ascent = Ascent(self.problem, node)
-            closed = self._ascend(ascent, steps, target, fix)
-            fixes = fix and not closed and not self.given_up
-            fixes = fixes and deadline.affords_step() and ascent.can_fix()
-            if fixes:
-                ascent.deflate(deadline)
+            fixes = False
+            try:
+                self._ascend(ascent, steps, target, fix)
+                closed = ascent.bound <= target
+                fixes = fix and not closed and not self.given_up
+                fixes = fixes and deadline.affords_step() and ascent.can_fix()
+                if fixes:
+                    ascent.deflate(deadline)
+            finally:
+                node = node.ascended(ascent.found)
+                keep(node)
             taken += ascent.steps
             if closed:
-                node.closed_bound = max(node.closed_bound, node.bound)
+                return _Outcome(node.with_closed(node.bound), True, taken)
             if not fixes:
-                return _Outcome(closed, taken)
-            # What is ruled out now is at or below the target, no more.
-            node.closed_bound = max(node.closed_bound, target)
+                return _Outcome(node, False, taken)
             fixed = ascent.fix_variables(target)
+            # What is ruled out now is at or below the target, no more.
+            node = node.with_closed(target)
             if fixed is None:
-                return _Outcome(True, taken)
+                return _Outcome(node, True, taken)
+            node = node.fixed(fixed)
+            keep(node)
             gained = left - (self.problem.k - len(node.fixed_in))
-            few = fixed <= settings.worthwhile * len(ascent.active)
+            few = fixed.count(ascent.active) <= settings.worthwhile * len(ascent.active)
             few = few and gained <= settings.worthwhile * left
             if few and left > gained and not ascent.stopped_to_reduce:
-                return _Outcome(False, taken)
+                return _Outcome(node, False, taken)
             steps = _CHILD_STEPS
 
-    def _ascend(self, ascent: Ascent, steps: int, target: float, fix: bool) -> bool:
-        """Ascend at a node; tell whether it is closed, or give up at a root far off."""
+    def _ascend(self, ascent: Ascent, steps: int, target: float, fix: bool) -> None:
+        """Ascend at a node, or give up at a root far off."""
         look, deadline = self.first_look, self.deadline
         if look is None:
-            return ascent.run(steps, target, deadline, fix)
+            ascent.run(steps, target, deadline, fix)
+            return
         left = look.seconds - deadline.elapsed()
         whole = deadline.remaining()
         soon = Deadline(left if whole is None else min(left, whole))
-        closed = ascent.run(steps, target, soon, fix)
+        found = ascent.run(steps, target, soon, fix)
         deadline.step_took(soon.step)
         # What stops in order to reduce goes on with fewer columns, and shows more then.
-        if closed or ascent.stopped_to_reduce:
-            return closed
+        if found.bound <= target or ascent.stopped_to_reduce:
+            return
         self.first_look = None
-        bound = self.problem.to_matrix(ascent.node.bound)
+        bound = self.problem.to_matrix(found.bound)
         self.given_up = bool(look.up_to < bound < np.inf)
-        if self.given_up or soon.affords_step():
-            return False
-        return ascent.run(steps - ascent.steps, target, deadline, fix)
+        if not self.given_up and not soon.affords_step():
+            ascent.run(steps - ascent.steps, target, deadline, fix)
 
-    def _leaf(self, node: Node, left: int, target: float) -> NDArray[np.intp] | None:
-        """Bound the only set that is left; return it if it is above the target."""
+    def _leaf(
+        self, node: Node, left: int, target: float
+    ) -> tuple[float, NDArray[np.intp] | None]:
+        """Bound the only set that is left; return it too, if it is above the target."""
         chosen = node.fixed_in
         if left:
             chosen = np.concatenate([chosen, node.free])
         columns = self.problem.columns.take(chosen)
         value = eigenvalue_ceiling(columns.gram(np.ones(len(chosen))))
         value += rounding_of_sum(*columns.shape, float((columns.sizes**2).sum()))
-        node.closed_bound = max(node.closed_bound, value)
-        return np.sort(chosen) if value > target else None
+        return value, np.sort(chosen) if value > target else None
