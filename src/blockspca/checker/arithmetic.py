@@ -16,7 +16,7 @@ import numpy as np
 from .problem import Problem
 from .screening import Level, UpperBounds
 from .tree import Schur, Tree
-from .tree_text import Node
+from .tree_text import WrittenTree
 
 Number = TypeVar("Number", int, Fraction)
 Form = Any  # UI − M: an array of integers, or a `FloatForm`
@@ -67,18 +67,8 @@ class Matrix(Protocol[Number]):
     def check_rows(self, bounds: UpperBounds, k: int, upper: Number) -> None:
         """Rule "rows"."""
 
-    def tree(
-        self,
-        nodes: Sequence[Node],
-        choices: int,
-        k: int,
-        features: Sequence[int],
-        uppers: dict[int, Number],
-    ) -> tuple[Tree, Schur]:
-        """Return a tree on some features, ready to be read, and its first B.
-
-        U_j is `uppers[j]`; at most `choices` features are chosen one after the other.
-        """
+    def tree(self, written: WrittenTree) -> tuple[Tree, Schur]:
+        """Return a tree, ready to be read, and its first B."""
 
 
 def level_of(matrix: Matrix[Number], k: int, tau: Number, u: Number) -> Level:

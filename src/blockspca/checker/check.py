@@ -38,6 +38,7 @@ from .proof_file import Record, Section, read_proof
 from .screening import RowLists, UpperBounds, undecided_by_lists
 from .sign_tree import check_signs
 from .taken import Deflated
+from .tree_text import WrittenTree
 
 OPTIMAL = Fraction(1, 10**9)
 
@@ -259,7 +260,8 @@ class RecordCheck(Generic[Number]):
         rooms = Rooms([one.restricted(features) for one in self.kinds])
         uppers = {**self.plain, k: upper}
         with np.errstate(all="ignore"):  # what is not finite fails its comparison
-            tree, B = self.matrix.tree(record.tree, record.depth, k, features, uppers)
+            written = WrittenTree(record.tree, record.depth, k, features, uppers)
+            tree, B = self.matrix.tree(written)
             tree.node(B, np.arange(len(features)), k, rooms)
         self.matrix.nodes += len(record.tree)
 

@@ -24,6 +24,7 @@ from .fields import ProofError
 from .groups import Groups, Rooms
 from .integers import IntegerMatrix
 from .screening import BLOCK, UpperBounds, above
+from .tree_text import WrittenTree
 
 AT_ONCE = 256  # counts whose matrices are eliminated together
 
@@ -187,7 +188,7 @@ class CompositionCheck(Generic[Number]):
         names = (*whole, *case.features)
         uppers = {**self.chain, k: self.upper}
         choices = case.depth + len(whole)
-        tree, B = matrix.tree(case.tree, choices, k, names, uppers)
+        tree, B = matrix.tree(WrittenTree(case.tree, choices, k, names, uppers))
         for _ in whole:
             if not tree.pivot_fits(B, 0):
                 raise self.fail("a whole part has B_pp ≥ τ")

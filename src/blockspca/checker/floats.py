@@ -27,7 +27,7 @@ from .problem import Problem
 from .raising import Raised
 from .screening import UNIT, Entries, UpperBounds, above, below, rows_above
 from .taken import Deflated, Pair
-from .tree_text import Node
+from .tree_text import WrittenTree
 
 LEAST_NORM = 2.0**-450
 
@@ -254,18 +254,9 @@ class FloatMatrix:
         """Say whether Ã_ii is shown to be at most τ."""
         return bool(self.high[i] <= float(tau))
 
-    def tree(
-        self,
-        nodes: Sequence[Node],
-        choices: int,
-        k: int,
-        features: Sequence[int],
-        uppers: dict[int, Fraction],
-    ) -> tuple[FloatTree, np.ndarray]:
-        """Return a tree on some features, ready to be read, and its first B.
-
-        U_j is `uppers[j]`, a float64.
-        """
+    def tree(self, written: WrittenTree) -> tuple[FloatTree, np.ndarray]:
+        """Return a tree, ready to be read, and its first B; each U_j is a float64."""
+        nodes, choices, k, features, uppers = written
         chain = {j: float(upper) for j, upper in uppers.items()}
         products = (self.product_unit, self.squares[list(features)])
         B = self.block(features)

@@ -31,7 +31,7 @@ from .problem import Problem
 from .proof_file import Record
 from .screening import above
 from .tree import Schur, Tree
-from .tree_text import Node
+from .tree_text import Node, WrittenTree
 
 # Given B, where units start in it, their sizes and m: the units that are still open.
 StillOpen = Callable[[Any, np.ndarray, np.ndarray, int], Sequence[int] | np.ndarray]
@@ -53,7 +53,8 @@ def check_group_tree(
     owner = np.repeat(np.arange(len(units)), [len(unit) for unit in units])
     k = record.k
     with np.errstate(all="ignore"):  # what is not finite fails its comparison
-        steps, B = matrix.tree(record.tree, len(features), k, features, {k: upper})
+        written = WrittenTree(record.tree, len(features), k, features, {k: upper})
+        steps, B = matrix.tree(written)
         still_open: StillOpen = open_in_integers
         if isinstance(steps, FloatTree):
             still_open = partial(open_in_floats, steps)

@@ -23,7 +23,7 @@ from .integer_tree import IntegerTree
 from .problem import Problem
 from .raising import Raised
 from .screening import UpperBounds, rows_above
-from .tree_text import Node
+from .tree_text import WrittenTree
 
 LARGEST = 500  # bits of a bound in units: floats must hold its square
 
@@ -173,17 +173,13 @@ class IntegerMatrix:
             waiting = again
 
     def tree(
-        self,
-        nodes: Sequence[Node],
-        choices: int,
-        k: int,
-        features: Sequence[int],
-        uppers: dict[int, int],
+        self, written: WrittenTree
     ) -> tuple[IntegerTree, tuple[list[list[int]], int]]:
-        """Return a tree on some features, ready to be read, and its first B.
+        """Return a tree, ready to be read, and its first B.
 
-        U_j is `uppers[j]`, in units; exact arithmetic needs no margin for `choices`.
+        U_j is in units; exact arithmetic needs no margin for the number of choices.
         """
+        nodes, _, k, features, uppers = written
         tau = uppers[k]
         chain = {j: tau - upper for j, upper in uppers.items() if upper <= tau}
         return IntegerTree(nodes, k, chain), self.slack(features, tau)

@@ -31,7 +31,7 @@ from .problem import Problem
 from .proof_file import Added, Record
 from .screening import UNIT
 from .tree import Schur, Tree
-from .tree_text import Node
+from .tree_text import Node, WrittenTree
 
 
 def check_signs(
@@ -55,7 +55,8 @@ def check_signs(
     k, choices = record.k, len(included) + record.depth
     rooms = Rooms([one.restricted(names) for one in kinds])
     with np.errstate(all="ignore"):  # what is not finite fails its comparison
-        steps, B = matrix.tree(record.tree, choices, k, names, {**plain, k: upper})
+        uppers = {**plain, k: upper}
+        steps, B = matrix.tree(WrittenTree(record.tree, choices, k, names, uppers))
         more: dict[int, Any]
         closes: Callable[[Added], bool]
         if isinstance(matrix, IntegerMatrix):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from .fields import ProofError
 
@@ -19,6 +20,16 @@ class Node:
     letter: str
     opened: tuple[int, ...] = ()
     number: int = 0
+
+
+class WrittenTree(NamedTuple):
+    """A tree of a record, and what it is to show: no k-set of features exceeds U_k."""
+
+    nodes: Sequence[Node]
+    choices: int  # features that are chosen one after the other, at most
+    k: int
+    features: Sequence[int]
+    uppers: dict[int, Any]  # U_j, a number of the arithmetic that reads the tree
 
 
 def read_tree(
