@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from blockspca.bound_names import BoundName
-from blockspca.bounds import best, closed_form
+from blockspca.bounds import best
 from blockspca.bounds.best import Effort, _Run, best_bound
 from blockspca.bounds.closed_form import largest_eigenvalue_bound
 from blockspca.bounds.direction_dual.search import dual_bound
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Deadline
+from blockspca.numerics import linalg
 from blockspca.proof_settings import DEFAULT_SETTINGS
 
 
@@ -77,14 +78,14 @@ def test_power_steps_say_whether_it_is_worth_its_price() -> None:
 def test_where_lanczos_is_used(monkeypatch) -> None:
     """Of a matrix that is large and not zero; what is not finite has no estimate."""
     sizes: list[int] = []
-    original = closed_form.lanczos
+    original = linalg.lanczos
 
     def counted(A: np.ndarray, start: np.ndarray) -> object:
         sizes.append(len(A))
         assert np.abs(A).max() == 1.0
         return original(A, start)
 
-    monkeypatch.setattr(closed_form, "lanczos", counted)
+    monkeypatch.setattr(linalg, "lanczos", counted)
     for d in (299, 300):
         largest_eigenvalue_bound(3.0 * spiked(d), by_lanczos=True)
         largest_eigenvalue_bound(np.zeros((d, d)), by_lanczos=True)

@@ -7,7 +7,7 @@ is the direction dual's search (whose sums over sparse columns are a kernel,
 as are those of A from sparse data with more samples than features).
 
 Bounds are compared without tolerance (`claims.py`), the objective with what its own
-rounding may amount to, and "optimal" is what `result.is_optimal_gap` says.
+rounding may amount to, and "optimal" is what `status.is_optimal_gap` says.
 """
 
 from __future__ import annotations

@@ -19,6 +19,15 @@ if TYPE_CHECKING:
 ALL = "all"
 
 
+def __getattr__(name: str) -> float:
+    """Give the limits that scripts of earlier versions import from here."""
+    if name not in ("SECONDS", "QUICK_SECONDS"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ..reproduction import measurements
+
+    return float(getattr(measurements, name))
+
+
 @dataclass(frozen=True)
 class ReproduceOptions:
     """Data, time limit and output of the tables."""
