@@ -19,7 +19,7 @@ from ..covariance.derived import restricted
 from ..limits import Budget, Deadline, Limits
 from ..numerics.linalg import on_support, with_sign
 from ..pipeline import AT_NO_COST, solve
-from ..progress import Listener
+from ..progress import Listener, of_component
 from ..result import Result
 from ..status import Status, status_of_gap
 from .earlier import with_earlier_bound
@@ -140,6 +140,11 @@ class Call:
     options: Mapping[str, Any]
     interrupted: bool = False
 
+    def listener(self, index: int) -> Listener:
+        """Return who is told of the proof of one component."""
+        number = index + 1 if len(self.sparsities) > 1 else 0
+        return of_component(self.tell, number)
+
     def __call__(
         self, index: int, given: tuple[Result, ...], x: FloatArray, last: bool
     ) -> Result:
@@ -149,7 +154,7 @@ class Call:
         if self.interrupted:  # no more than what is known at once
             share = replace(share, time=0.0)
         solve_one = SolveWithin(
-            share, Deadline(share.time), self.tell, self.options, start=x
+            share, Deadline(share.time), self.listener(index), self.options, x
         )
         k = self.sparsities[index]
         result = self.scheme.solve(self.cov, given, k, solve_one)
@@ -193,7 +198,7 @@ def in_turn(
     for j, k in enumerate(call.sparsities):
         share = shared_out(call.budget, len(call.sparsities) - j, part)
         options = {**call.options, "start": starts[j]} if starts else call.options
-        solve_one = SolveWithin(share, Deadline(share.time), call.tell, options)
+        solve_one = SolveWithin(share, Deadline(share.time), call.listener(j), options)
         free = "constraints" not in options
         earlier = tuple(results)
         try:
