@@ -59,9 +59,7 @@ def blas_limited_to(threads: int) -> Iterator[None]:
             yield
         finally:
             _ask_for(outer)
-    except (
-        KeyboardInterrupt
-    ):  # it may have cut the last step short, which would stay so
+    except KeyboardInterrupt:  # it may have cut short that step, for good
         _ask_for(outer)
         raise
 
