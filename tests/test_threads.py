@@ -345,6 +345,24 @@ def test_no_thread_gives_blas_back_while_another_works(blas: Library) -> None:
     assert blas.num_threads == blas.most == 8
 
 
+def test_any_thread_may_limit_blas() -> None:
+    """threadpoolctl has only the first thread obeyed that sets a number."""
+    before = _threads.blas_threads()
+    with _threads.blas_limited_to(before + 1):
+        pass
+
+    def limited() -> tuple[int, int]:
+        with _threads.blas_limited_to(before + 2):
+            inside = _threads.blas_threads()
+        return inside, _threads.blas_threads()
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        assert pool.submit(limited).result() == (before + 2, before)
+        with _threads.blas_limited_to(before + 1):
+            assert _threads.blas_threads() == before + 1
+    assert _threads.blas_threads() == before
+
+
 def test_an_interrupt_at_any_line_gives_blas_back(blas: Library) -> None:
     """Also one in the middle of giving it back, after which it would stay so."""
     lines = 0

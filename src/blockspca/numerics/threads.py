@@ -78,9 +78,24 @@ def _ask_for(threads: int | None) -> None:
         for library, before in zip(_found()[0], _before, strict=True):
             count = before if least is None else least
             if library.num_threads != count:
-                library.set_num_threads(count)
+                _set_threads(library, count)
         if least is None:  # only now that all have what they had
             _before.clear()
+
+
+def _set_threads(library: Any, count: int) -> None:
+    """Set how many threads a BLAS has, from any thread that holds the lock.
+
+    threadpoolctl (3.8) leaves that to the first thread that did it, and ignores all
+    others without a word, so that they do not fight; here the least of what they ask
+    for is found before. Nothing is kept from other libraries.
+    """
+    give_up = getattr(library, "clear_controlling_thread", None)
+    if give_up is not None:
+        give_up(force=True)
+    library.set_num_threads(count)
+    if give_up is not None:
+        give_up()
 
 
 @contextmanager
