@@ -505,3 +505,14 @@ def test_a_search_for_orthogonal_components_ends_with_its_time():
     assert found is not None
     assert abs(basis[found.support, 0] @ found.loadings) < 1e-12
     assert in_no_time < 5 < len(tried)
+
+
+def test_raw_data_of_unequal_variances_are_proved() -> None:
+    """The variances of wines go from 0.015 to 99,167, and A is formed of them."""
+    from sklearn.datasets import load_wine
+
+    cov = bs.Covariance.from_data(load_wine().data)
+    found = bs.solve_components(cov, 2, 4, scheme="residual")
+    assert set(found.statuses[:3]) == {bs.Status.OPTIMAL}
+    assert max(found.gaps) < 1e-8
+    assert all(check.complete for check in found.verify(cov))
