@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -84,11 +84,14 @@ def check_relations(
     return []
 
 
-def check_variances(found: Components, cov: Covariance) -> tuple[list[str], list[str]]:
+def check_variances(
+    found: Components, cov: Covariance, **limits: Any
+) -> tuple[list[str], list[str]]:
     """Check the variances of a set of components and their joint bound.
 
     Returns sentences, and what could not be checked. The joint bound rests on the bound
-    of the first component, which `verify` checks.
+    of the first component, which `verify` checks. `limits` are `max_nodes` and
+    `time_limit`, for searches of a joint proof.
     """
     components = found.components
     require(
@@ -135,8 +138,8 @@ def check_variances(found: Components, cov: Covariance) -> tuple[list[str], list
         found.first or found.results[0],
         [result.k for result in found.results],
         margin=1.0,
-        shared=_check_joint_proof(found, cov, unchecked),
-        orthogonal=_check_orthogonal(found, cov),
+        shared=_check_joint_proof(found, cov, unchecked, **limits),
+        orthogonal=_check_orthogonal(found, cov, unchecked, **limits),
         as_strict=as_strict_as(found.first or found.results[0], found.results),
     )
     claimed, name = found.joint_upper_bound, BoundName.named(found.joint_bound_name)
@@ -167,7 +170,7 @@ def check_variances(found: Components, cov: Covariance) -> tuple[list[str], list
 
 
 def _check_joint_proof(
-    found: Components, cov: Covariance, unchecked: list[str]
+    found: Components, cov: Covariance, unchecked: list[str], **limits: Any
 ) -> float:
     """Return the bound on opt_m(Σ k_j) that the joint bound rests on, checked.
 
@@ -184,14 +187,18 @@ def _check_joint_proof(
         and proof.rules is None,
         "the joint bound rests on a proof that is not for these components",
     )
-    unchecked += [f"the joint bound: {words}" for words in proof.verify(cov).unchecked]
+    left = proof.verify(cov, **limits).unchecked
+    unchecked += [f"the joint bound: {words}" for words in left]
     return proof.upper_bound
 
 
-def _check_orthogonal(found: Components, cov: Covariance) -> dict[BoundName, float]:
+def _check_orthogonal(
+    found: Components, cov: Covariance, unchecked: list[str], **limits: Any
+) -> dict[BoundName, float]:
     """Return the bound for orthogonal components that the joint one rests on, checked.
 
-    By its name; nothing if it rests on another.
+    By its name; nothing if it rests on another. What could not be checked is added to
+    `unchecked`.
     """
     proof, name = found.joint_proof, BoundName.named(found.joint_bound_name)
     kinds: dict[str, type[JointEntries | JointSplit]] = {
@@ -210,9 +217,17 @@ def _check_orthogonal(found: Components, cov: Covariance) -> dict[BoundName, flo
     )
     assert isinstance(proof, (JointEntries, JointSplit))
     try:
-        return {name: proof.proved(cov)}
+        if isinstance(proof, JointEntries):
+            return {name: proof.proved(cov)}
+        value = proof.proved(cov, **limits)
     except ValueError as error:
         raise VerificationError(f"the joint bound: {error}") from error
+    if value is None:
+        unchecked.append(
+            f"the joint bound: at most {proof.upper_bound:.12g}, by {name}: more nodes "
+            "or seconds are needed to search again"
+        )
+    return {name: proof.upper_bound if value is None else value}
 
 
 def _check_uncorrelated(scores: FloatArray, rounding: FloatArray) -> str:

@@ -97,8 +97,7 @@ def joint_claim(
         proofs[BoundName.ENTRY_DUAL] = entries
         if first is not None:
             supports = [result.support for result in results]
-            nodes = min(SEARCH_NODES, budget.nodes_left)
-            split = joint_split(cov, entries, supports, nodes, budget)
+            split = joint_split(cov, entries, supports, SEARCH_NODES, budget)
             proofs[BoundName.SPLIT_ENTRY_DUAL] = split
     known = {
         name: proof.upper_bound for name, proof in proofs.items() if proof is not None
@@ -110,7 +109,7 @@ def joint_claim(
         return joint_upper_bound(cov, alone, ks, budget, shared, known, strict)
 
     bound, name = least()
-    if prove:
+    if prove and budget.nodes_left > 0:
         between = (total, bound)
         shared = joint_proof(cov, results, budget, between, first is not None)
         if shared is not None and shared.upper_bound < bound:
@@ -186,11 +185,11 @@ def joint_proof(
     if len(start) >= m and SharedSet.of(cov, start, m).objective >= known:
         return None
     nodes = min(NODES, budget.nodes_left) if d <= SEARCH_UP_TO else 1
-    # The root first: a search is begun only where there is half of the gap to gain by
-    # it.
-    root = bound_shared(cov, k, m, start, budget, 1, steps)
-    best = min(known, root.upper_bound)
-    behind = root.upper_bound >= known and not is_swept
-    if nodes == 1 or behind or not best - root.objective > WORTH * (best - total):
-        return root
-    return bound_shared(cov, k, m, start, budget, nodes, steps)
+
+    def most_nodes(root: SharedSupport) -> int:
+        best = min(known, root.upper_bound)
+        behind = root.upper_bound >= known and not is_swept
+        worth = not behind and best - root.objective > WORTH * (best - total)
+        return nodes if worth else 1
+
+    return bound_shared(cov, k, m, start, budget, steps, most_nodes)

@@ -208,7 +208,8 @@ class Components(MayHaveProof):
             The original matrix.
         **options
             Passed to `blockspca.verify`. With `data`, the proof of the components, if
-            one was recorded, is replayed in the place of searching again.
+            one was recorded, is replayed in the place of searching again. `max_nodes`
+            and `time_limit` are for each component, and for the joint bound.
 
         Raises
         ------
@@ -217,7 +218,8 @@ class Components(MayHaveProof):
         """
         cov = as_covariance(cov).formed()
         said = check_relations(self.results, self.scheme, self.first is not None)
-        checked, unchecked = check_variances(self, cov)
+        limits = {name: given for name, given in options.items() if name != "data"}
+        checked, unchecked = check_variances(self, cov, **limits)
         said += checked
         if self.first is not None:
             alone = verify(self.first, cov, **options)
