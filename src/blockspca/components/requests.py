@@ -57,6 +57,11 @@ def check_starts(
     """Check supports to start from, one for each component; none is an empty list."""
     if start is None:
         return []
+    if isinstance(start, str) or not hasattr(start, "__len__"):
+        raise TypeError(
+            f"start = {start!r} is of type {type(start).__name__}; pass a list of "
+            "supports, one for each component, such as [[0, 1], [2, 3]]."
+        )
     if len(start) != len(sparsities):
         raise ValueError(
             f"start has {len(start)} support(s) for {len(sparsities)} component(s); "

@@ -272,8 +272,13 @@ class Components(MayHaveProof):
         """
         pandas = pandas_for("to_frame")
         used = np.flatnonzero(self.components.any(axis=0))
+        d = self.components.shape[1]
         if names is None:
             names = self.results[0].feature_names
+        elif len(names) != d:
+            raise ValueError(
+                f"names has {len(names)} value(s) for {d} features; pass one for each."
+            )
         labels = used if names is None else [names[i] for i in used.tolist()]
         columns = [f"component {j + 1}" for j in range(len(self))]
         return pandas.DataFrame(
