@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -19,9 +20,7 @@ from ..result import NEGLIGIBLE, Result
 from .joint import are_orthogonal
 from .joint_entries import JointEntries
 from .joint_split import JointSplit
-from .orthogonal import Orthogonalised
-from .requests import is_disjoint
-from .scheme import Scheme
+from .scheme import BaseScheme, completed
 from .schemes import scheme_name
 from .shared_result import SharedSupport
 from .uncorrelated import UncorrelatedScores
@@ -44,7 +43,7 @@ REGRESSION_AGREEMENT = 1e-8
 
 
 def check_relations(
-    results: Sequence[Result], scheme: Scheme, swept: bool = False
+    results: Sequence[Result], scheme: BaseScheme, swept: bool = False
 ) -> list[str]:
     """Check that components relate to each other as the scheme says; sentences.
 
@@ -55,12 +54,14 @@ def check_relations(
     for j, result in enumerate(results):
         certificate = result.certificate
         name = scheme_name(scheme, swept) if j or swept else ""
+        # Certificates of before do not name a penalty.
+        names = (name, re.sub(r"\(penalty=.*?\)", "", name))
         require(
             certificate is None
-            or (certificate.component, certificate.scheme) == (j + 1, name),
+            or (certificate.component == j + 1 and certificate.scheme in names),
             f"component {j + 1}: its certificate is for another place or scheme",
         )
-    if is_disjoint(scheme):
+    if scheme.disjoint:
         for i, j in combinations(range(len(results)), 2):
             shared = np.flatnonzero((results[i].x != 0) & (results[j].x != 0))
             require(
@@ -69,7 +70,7 @@ def check_relations(
                 "supports are claimed to be disjoint",
             )
         return ["supports: no feature is used twice"]
-    if isinstance(scheme, Orthogonalised):
+    if scheme.orthogonal:
         most = 0.0
         for i, j in combinations(range(len(results)), 2):
             product = abs(float(results[i].x @ results[j].x))
@@ -209,7 +210,7 @@ def _check_orthogonal(
         return {}
     require(
         isinstance(proof, kinds[name])
-        and are_orthogonal(found.scheme)
+        and are_orthogonal(completed(found.scheme))
         and proof.k >= max(result.k for result in found.results)
         and proof.n_components == len(found)
         and cov.n_features > proof.n_components,

@@ -30,7 +30,7 @@ from .conditions import best_orthogonal
 from .conditions_search import Better, Conditions, ConstrainedSearch
 from .earlier import with_claim_checked
 from .rewrite import with_bound, with_component
-from .scheme import Scheme, completed
+from .scheme import BaseScheme
 
 LARGEST = 200  # features: the search holds some matrices of this order
 MAX_NODES = 20_000  # of a search in NumPy: some seconds
@@ -119,7 +119,7 @@ def check_finished(
     problem: Covariance,
     cov: Covariance,
     given: Sequence[Result],
-    scheme: Scheme,
+    scheme: BaseScheme,
     max_nodes: int = MAX_NODES,
     time_limit: float = SECONDS,
 ) -> Verification:
@@ -130,7 +130,7 @@ def check_finished(
     claim = certificate.steps[-1]
     if problem.n_features > LARGEST:
         return check
-    conditions = completed(scheme).conditions(cov, given)
+    conditions = scheme.conditions(cov, given)
     if conditions is None:
         return check
     A = np.array(problem.submatrix(slice(None)))

@@ -21,9 +21,7 @@ from ..result import Result
 from .in_turn import shared_out
 from .joint_entries import JointEntries, joint_entries
 from .joint_split import JointSplit, joint_split
-from .orthogonal import Orthogonalised
-from .requests import is_disjoint
-from .scheme import Scheme, completed
+from .scheme import BaseScheme
 from .shared_heuristic import SharedSet
 from .shared_result import SharedSupport
 from .shared_search import SEARCH_UP_TO
@@ -47,17 +45,17 @@ TARGET_DIGITS = 24  # binary ones
 EIGENVECTORS = 5.0  # times the eigenvalues, that all eigenvectors take
 
 
-def are_orthogonal(scheme: Scheme) -> bool:
+def are_orthogonal(scheme: BaseScheme) -> bool:
     """Tell whether the components of a scheme are orthogonal."""
-    return is_disjoint(scheme) or isinstance(scheme, Orthogonalised)
+    return scheme.disjoint or scheme.orthogonal
 
 
-def adds_plain(scheme: Scheme) -> bool:
+def adds_plain(scheme: BaseScheme) -> bool:
     """Tell whether the joint problem of a scheme is about x_j'Ax_j, not adjusted."""
-    return are_orthogonal(scheme) and completed(scheme).adds_variances
+    return are_orthogonal(scheme) and scheme.adds_variances
 
 
-def budget_of_sweeps(budget: Budget, scheme: Scheme) -> Budget:
+def budget_of_sweeps(budget: Budget, scheme: BaseScheme) -> Budget:
     """Return what is left for sweeps, without the part of a joint search."""
     # Only for these there is a joint search.
     part = 1.0 - SEARCH_SHARE if are_orthogonal(scheme) else 1.0
@@ -68,7 +66,7 @@ def joint_claim(
     cov: Covariance,
     results: Sequence[Result],
     first: Result | None,
-    scheme: Scheme,
+    scheme: BaseScheme,
     variances: tuple[float, float],
     budget: Budget,
     *,

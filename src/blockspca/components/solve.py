@@ -37,9 +37,8 @@ from .requests import (
     check_sparsities,
     check_starts,
     check_sweeps,
-    prediction_of,
 )
-from .scheme import Scheme
+from .scheme import Scheme, as_given, completed
 from .scheme_names import as_scheme
 from .schemes import in_turn_only, scheme_name
 from .shown import as_html, as_repr, as_rows, as_text
@@ -171,7 +170,7 @@ class Components(MayHaveProof):
 
         Of `DisjointSupports` and `Orthogonalised`; of the adjusted ones otherwise.
         """
-        if adds_plain(self.scheme):
+        if adds_plain(completed(self.scheme)):
             return float(self.explained_variance.sum())
         return float(self.adjusted_explained_variance.sum())
 
@@ -217,7 +216,8 @@ class Components(MayHaveProof):
             Naming the claim that failed.
         """
         cov = as_covariance(cov).formed()
-        said = check_relations(self.results, self.scheme, self.first is not None)
+        scheme = completed(self.scheme)
+        said = check_relations(self.results, scheme, self.first is not None)
         limits = {name: given for name, given in options.items() if name != "data"}
         checked, unchecked = check_variances(self, cov, **limits)
         said += checked
@@ -241,12 +241,12 @@ class Components(MayHaveProof):
                 problem,
                 cov,
                 self._given(index, cov),
-                self.scheme,
+                scheme,
                 **options,
             )
             if self.first is None:
                 check = check_earlier_bound(
-                    check, cov, self.results, index, self.scheme, checks
+                    check, cov, self.results, index, scheme, checks
                 )
             checks.append(check)
         # What is said of the set is said once, with the last component.
@@ -405,7 +405,7 @@ def solve_components(
 def _found(call: Call, starts: list[list[int]], sweeps: int) -> Components:
     """Solve for the components, and put together what is known of them."""
     cov, budget = call.cov, call.budget
-    if prediction_of(call.scheme):
+    if call.scheme.prediction:
         results = chosen_together(call, starts)
     else:
         part = HALF if sweeps else 1.0
@@ -450,7 +450,7 @@ def _replaced(
     A joint bound with a proof of its own is for all sets with the same sparsities, and
     so for these; others rest on the bounds of the set itself.
     """
-    scheme = in_turn_only(found.scheme)
+    scheme = in_turn_only(completed(found.scheme))
     named = tuple(placed(r, j, scheme, False) for j, r in enumerate(results))
     alone = collect(cov, named, scheme, budget, prove=False)
     bound = max(found.joint_upper_bound, alone.joint_total)
@@ -474,7 +474,7 @@ def collect(
     prove: bool = True,
 ) -> Components:
     """Put results together: what they explain of A, each and jointly."""
-    budget = budget or Budget(Limits())
+    budget, scheme = budget or Budget(Limits()), completed(scheme)
     components = np.array([result.x for result in results])
     scores = score_covariance(cov, components)
     adjusted, plain = adjusted_variance(scores), float(np.trace(scores))
@@ -501,7 +501,7 @@ def collect(
         total_variance=float(cov.diagonal().sum()),
         joint_upper_bound=max(bound, total),
         joint_bound_name=name,
-        scheme=scheme,
+        scheme=as_given(scheme),
         r2=predicted(cov, components),
         first=first,
         joint_proof=proof,
