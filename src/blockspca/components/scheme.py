@@ -56,6 +56,19 @@ class Scheme(Protocol):
 
     What a scheme may say besides is in `BaseScheme`; one of a user need not have it. It
     is `completed` where it is handed in, and what a call returns has it as it was.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> class Again:  # the same component once more
+    ...     def check(self, sparsities, n_features): ...
+    ...     def problem(self, cov, earlier):
+    ...         return cov
+    ...     def solve(self, cov, earlier, k, solve_one):
+    ...         return solve_one(cov, k)
+    >>> found = bs.solve_components([[2, 1], [1, 3]], 1, 2, scheme=Again())
+    >>> [support.tolist() for support in found.supports]
+    [[1], [1]]
     """
 
     def check(self, sparsities: Sequence[int], n_features: int) -> None: ...
@@ -94,9 +107,9 @@ class BaseScheme(ABC):
     above_lasso: bool = False
     unless_dominated: float | None = None
 
-    @abstractmethod
     def check(self, sparsities: Sequence[int], n_features: int) -> None:
-        """Refuse sparsities that cannot work."""
+        """Refuse sparsities that cannot work, of as many components as features."""
+        return
 
     @abstractmethod
     def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance:
@@ -150,9 +163,6 @@ class _OfAUser(BaseScheme):
 
     def __repr__(self) -> str:
         return repr(self.own)
-
-    def check(self, sparsities: Sequence[int], n_features: int) -> None:
-        self.own.check(sparsities, n_features)
 
     def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance:
         return self.own.problem(cov, earlier)

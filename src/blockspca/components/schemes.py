@@ -135,13 +135,6 @@ class DisjointSupports(BaseScheme):
 class _Deflation(BaseScheme):
     """A scheme whose next component solves sparse PCA on a deflated matrix."""
 
-    def check(self, sparsities: Sequence[int], n_features: int) -> None:
-        if len(sparsities) > n_features:
-            raise ValueError(
-                f"n_components = {len(sparsities)} is more than the {n_features} "
-                "feature(s); pass at most as many components as features."
-            )
-
     def solve(
         self, cov: Covariance, earlier: Sequence[Result], k: int, solve_one: SolveOne
     ) -> Result:
@@ -276,7 +269,6 @@ class ResidualDeflation(_Deflation):
     def check(self, sparsities: Sequence[int], n_features: int) -> None:
         if self.disjoint:
             refuse_too_few(sparsities, n_features)
-        super().check(sparsities, n_features)
 
     def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance:
         if not earlier:

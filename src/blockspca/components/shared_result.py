@@ -66,6 +66,17 @@ class SharedSupport:
         Of the search.
     rules : Rules or None
         Which features may be together, by index; None for all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> A = np.diag([4.0, 3.0, 2.0])
+    >>> found = bs.solve_shared(A, k=2, n_components=2)
+    >>> found.features, found.variances.round(6), str(found.bound_name)
+    (['0', '1'], array([4., 3.]), 'variances')
+    >>> found.verify(A).complete
+    True
     """
 
     support: NDArray[np.intp]

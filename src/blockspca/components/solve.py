@@ -16,7 +16,7 @@ from .._validation import FloatArray, check_count, check_flag, check_n_jobs, pan
 from .._warnings import is_nested_call, warn_caller
 from ..certificate import restated
 from ..certify.proof_log import recording_limits
-from ..certify.verify import Verification, verify, verify_replayed
+from ..certify.verification import Verification
 from ..constraints import Constraints
 from ..covariance.covariance import Covariance, as_covariance
 from ..covariance.formed import formed_or_interrupted
@@ -26,12 +26,10 @@ from ..progress import Listener, ProgressLog, as_listener
 from ..proof_file import MayHaveProof, Proof
 from ..result import Result
 from ..status import Status, relative_gap
-from .checks import REGRESSION_AGREEMENT, check_relations, check_variances
-from .earlier import check_earlier_bound
-from .finish import check_finished
+from .checks import REGRESSION_AGREEMENT
 from .in_turn import HALF, Call, chosen_together, in_turn
 from .joint import JointProof, adds_plain, joint_claim
-from .recording import check_recorded, recorded_apart, replayed_components
+from .recording import check_recorded, recorded_apart
 from .requests import (
     check_constraints,
     check_sparsities,
@@ -43,9 +41,9 @@ from .scheme_names import as_scheme
 from .schemes import in_turn_only, scheme_name
 from .shown import as_html, as_repr, as_rows, as_text
 from .sweep_goal import swept_again
-from .sweeps import others
 from .undominated import look_is_due, unless_dominated
 from .variance import adjusted_variance, predicted, score_covariance
+from .verified import given, verified
 
 
 @dataclass(frozen=True, repr=False)
@@ -94,6 +92,18 @@ class Components(MayHaveProof):
     is_contrast : bool
         Whether A is a target less a background: then there is no total variance that
         anything could be a share of, and shares are NaN.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> A = [[4, 3, 0, 1], [3, 4, 0, 1], [0, 0, 3, 2], [1, 1, 2, 3]]
+    >>> found = bs.solve_components(A, 2, 2)
+    >>> len(found), [support.tolist() for support in found.supports]
+    (2, [[0, 1], [2, 3]])
+    >>> found[1].status, found.explained_variance.round(6)
+    (<Status.OPTIMAL: 'optimal'>, array([7., 5.]))
+    >>> all(check.complete for check in found.verify(A))
+    True
     """
 
     _call = "solve_components"
@@ -186,13 +196,7 @@ class Components(MayHaveProof):
         """
         index = self._checked(index)
         cov = as_covariance(cov).formed()
-        return self.scheme.problem(cov, self._given(index, cov))
-
-    def _given(self, index: int, cov: Covariance) -> tuple[Result, ...]:
-        """Return the components that count as earlier ones of component `index`."""
-        if self.first is None:
-            return self.results[:index]
-        return others(cov, self.results, index)
+        return self.scheme.problem(cov, given(self, index, cov))
 
     def verify(self, cov: Covariance | Any, **options: Any) -> tuple[Verification, ...]:
         """Check every component's certificate against its own problem, and the set.
@@ -215,46 +219,7 @@ class Components(MayHaveProof):
         VerificationError
             Naming the claim that failed.
         """
-        cov = as_covariance(cov).formed()
-        scheme = completed(self.scheme)
-        said = check_relations(self.results, scheme, self.first is not None)
-        limits = {name: given for name, given in options.items() if name != "data"}
-        checked, unchecked = check_variances(self, cov, **limits)
-        said += checked
-        if self.first is not None:
-            alone = verify(self.first, cov, **options)
-            said += [f"alone: {words}" for words in alone.checks]
-        replay = replayed_components(self, cov, options.pop("data", None))
-        said += [replay.message] if replay.message else []
-        replayed = dict(enumerate(replay.bounds))
-        checks: list[Verification] = []
-        for index, result in enumerate(self.results):
-            problem = self.problem(index, cov)
-            bound = replayed.get(index)
-            if bound is not None:
-                checks.append(verify_replayed(result, problem, bound))
-                continue
-            check = verify(result, problem, **options)
-            check = check_finished(
-                check,
-                result,
-                problem,
-                cov,
-                self._given(index, cov),
-                scheme,
-                **options,
-            )
-            if self.first is None:
-                check = check_earlier_bound(
-                    check, cov, self.results, index, scheme, checks
-                )
-            checks.append(check)
-        # What is said of the set is said once, with the last component.
-        *others, last = checks
-        if unchecked:
-            left = (*last.unchecked, *unchecked)
-            last = replace(last, upper_bound=math.inf, unchecked=left)
-        return (*others, replace(last, checks=(*last.checks, *said)))
+        return verified(self, as_covariance(cov).formed(), **options)
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one dict for each component, for tables and files."""
@@ -352,7 +317,9 @@ def solve_components(
     **options
         Passed to `solve` for every component: solver, threshold, certify, n_jobs, rng.
         `n_jobs` holds for what comes after the components as well: with 1, one core
-        does all the work.
+        does all the work. `rng` is for the solvers, and for the sets that a scheme with
+        `prediction` tries; sweeps, the look for a dominating set and joint bounds draw
+        from a generator of their own, with the seed 0.
 
     Returns
     -------
