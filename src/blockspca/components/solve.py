@@ -318,8 +318,7 @@ def solve_components(
         Passed to `solve` for every component: solver, threshold, certify, n_jobs, rng.
         `n_jobs` holds for what comes after the components as well: with 1, one core
         does all the work. `rng` is for the solvers, and for the sets that a scheme with
-        `prediction` tries; sweeps, the look for a dominating set and joint bounds draw
-        from a generator of their own, with the seed 0.
+        `prediction` tries; sweeps and joint bounds draw with the seed 0 in any case.
 
     Returns
     -------
