@@ -24,9 +24,8 @@ from ..result import Result
 from ..status import Status, status_of_gap
 from .earlier import with_earlier_bound
 from .prediction_search import more_predictive
-from .requests import is_disjoint, prediction_of
 from .rewrite import renumbered, tidied, with_component
-from .scheme import NoComponent, Scheme, SolveOne, completed, uses_closed
+from .scheme import BaseScheme, NoComponent, SolveOne, uses_closed
 from .variance import adjusted_variance, score_covariance
 
 HALF = 0.5  # of what is left, for each pass over the components but the last
@@ -133,7 +132,7 @@ class Call:
     """
 
     cov: Covariance
-    scheme: Scheme
+    scheme: BaseScheme
     sparsities: Sequence[int]
     budget: Budget
     tell: Listener
@@ -168,7 +167,7 @@ def next_component(
     cov: Covariance,
     earlier: tuple[Result, ...],
     k: int,
-    scheme: Scheme,
+    scheme: BaseScheme,
     solve_one: SolveOne,
     free: bool,
 ) -> Result:
@@ -271,17 +270,15 @@ def chosen_together(call: Call, starts: list[list[int]]) -> list[Result]:
     """
     prove = bool(call.options.get("certify", True))
     share = shared_out(call.budget, 1, HALF if prove else 1.0)
-    deadline, disjoint = Deadline(share.time), is_disjoint(call.scheme)
+    deadline = Deadline(share.time)
     try:
         chosen = more_predictive(
             call.cov,
             _loaded(call.cov, starts) if starts else None,
             call.sparsities,
-            prediction_of(call.scheme),
-            disjoint,
+            call.scheme,
             deadline,
             call.options.get("rng"),
-            completed(call.scheme).above_lasso,
             share.memory,
             variations=prove,
         )

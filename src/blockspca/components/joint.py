@@ -21,9 +21,7 @@ from ..result import Result
 from .in_turn import shared_out
 from .joint_entries import JointEntries, joint_entries
 from .joint_split import JointSplit, joint_split
-from .orthogonal import Orthogonalised
-from .requests import is_disjoint
-from .scheme import Scheme, completed
+from .scheme import BaseScheme
 from .shared_heuristic import SharedSet
 from .shared_result import SharedSupport
 from .shared_search import SEARCH_UP_TO
@@ -47,17 +45,17 @@ TARGET_DIGITS = 24  # binary ones
 EIGENVECTORS = 5.0  # times the eigenvalues, that all eigenvectors take
 
 
-def are_orthogonal(scheme: Scheme) -> bool:
+def are_orthogonal(scheme: BaseScheme) -> bool:
     """Tell whether the components of a scheme are orthogonal."""
-    return is_disjoint(scheme) or isinstance(scheme, Orthogonalised)
+    return scheme.disjoint or scheme.orthogonal
 
 
-def adds_plain(scheme: Scheme) -> bool:
+def adds_plain(scheme: BaseScheme) -> bool:
     """Tell whether the joint problem of a scheme is about x_j'Ax_j, not adjusted."""
-    return are_orthogonal(scheme) and completed(scheme).adds_variances
+    return are_orthogonal(scheme) and scheme.adds_variances
 
 
-def budget_of_sweeps(budget: Budget, scheme: Scheme) -> Budget:
+def budget_of_sweeps(budget: Budget, scheme: BaseScheme) -> Budget:
     """Return what is left for sweeps, without the part of a joint search."""
     # Only for these there is a joint search.
     part = 1.0 - SEARCH_SHARE if are_orthogonal(scheme) else 1.0
@@ -68,7 +66,7 @@ def joint_claim(
     cov: Covariance,
     results: Sequence[Result],
     first: Result | None,
-    scheme: Scheme,
+    scheme: BaseScheme,
     variances: tuple[float, float],
     budget: Budget,
     *,
@@ -97,8 +95,7 @@ def joint_claim(
         proofs[BoundName.ENTRY_DUAL] = entries
         if first is not None:
             supports = [result.support for result in results]
-            nodes = min(SEARCH_NODES, budget.nodes_left)
-            split = joint_split(cov, entries, supports, nodes, budget)
+            split = joint_split(cov, entries, supports, SEARCH_NODES, budget)
             proofs[BoundName.SPLIT_ENTRY_DUAL] = split
     known = {
         name: proof.upper_bound for name, proof in proofs.items() if proof is not None
@@ -110,7 +107,7 @@ def joint_claim(
         return joint_upper_bound(cov, alone, ks, budget, shared, known, strict)
 
     bound, name = least()
-    if prove:
+    if prove and budget.nodes_left > 0:
         between = (total, bound)
         shared = joint_proof(cov, results, budget, between, first is not None)
         if shared is not None and shared.upper_bound < bound:
@@ -186,11 +183,11 @@ def joint_proof(
     if len(start) >= m and SharedSet.of(cov, start, m).objective >= known:
         return None
     nodes = min(NODES, budget.nodes_left) if d <= SEARCH_UP_TO else 1
-    # The root first: a search is begun only where there is half of the gap to gain by
-    # it.
-    root = bound_shared(cov, k, m, start, budget, 1, steps)
-    best = min(known, root.upper_bound)
-    behind = root.upper_bound >= known and not is_swept
-    if nodes == 1 or behind or not best - root.objective > WORTH * (best - total):
-        return root
-    return bound_shared(cov, k, m, start, budget, nodes, steps)
+
+    def most_nodes(root: SharedSupport) -> int:
+        best = min(known, root.upper_bound)
+        behind = root.upper_bound >= known and not is_swept
+        worth = not behind and best - root.objective > WORTH * (best - total)
+        return nodes if worth else 1
+
+    return bound_shared(cov, k, m, start, budget, steps, most_nodes)

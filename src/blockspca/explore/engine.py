@@ -23,7 +23,7 @@ from ..certify.constrained import solve_constrained
 from ..certify.provers import ProofOptions
 from ..components.in_turn import SolveWithin, next_component
 from ..components.requests import check_constraints
-from ..components.scheme import Scheme
+from ..components.scheme import BaseScheme
 from ..components.scheme_names import as_scheme
 from ..components.solve import placed
 from ..components.variance import adjusted_variance, predicted, score_covariance
@@ -57,7 +57,7 @@ class Answer:
 
     state: State
     cov: Covariance
-    scheme: Scheme
+    scheme: BaseScheme
     results: tuple[Result, ...]
 
     @property
@@ -304,7 +304,7 @@ class Engine:
         self,
         problem: Problem,
         state: State,
-        scheme: Scheme,
+        scheme: BaseScheme,
         earlier: tuple[Result, ...],
         deadline: Deadline,
         tell: Listener,
