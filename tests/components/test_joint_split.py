@@ -12,6 +12,7 @@ import blockspca as bs
 from blockspca.bound_names import BoundName
 from blockspca.bounds.entry_dual.bound import entry_bound
 from blockspca.bounds.entry_dual.log import SearchLog, SearchRecord
+from blockspca.components import joint
 from blockspca.components import joint_split as joint_split_module
 from blockspca.components.joint import joint_claim
 from blockspca.components.joint_entries import joint_entries
@@ -84,6 +85,23 @@ def test_sweeps_are_followed_by_a_search(swept):
     assert swept.joint_bound_name == "split entry dual"
     assert swept.joint_gap < 0.03
     swept.verify(correlated())
+
+
+@pytest.mark.parametrize("scheme", ["disjoint", "orthogonal", "residual-disjoint"])
+def test_nothing_is_searched_that_nobody_would_see(scheme, monkeypatch):
+    """Where the bounds leave less than 0.01 %, and for adjusted variances."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a search for nothing")
+
+    monkeypatch.setattr(joint, "joint_split", refuse)
+    A = np.kron(np.diag([3.0, 2.0, 1.0]), np.full((3, 3), 0.9) + 0.1 * np.eye(3))
+    A[:3, 3:6] = A[3:6, :3] = 1e-5
+    found = bs.solve_components(A, 3, 2, scheme=scheme, sweeps=1)
+    assert found.joint_gap < 1e-4
+    if scheme == "residual-disjoint":
+        A = np.cov(np.random.default_rng(2).normal(size=(20, 8)).T)
+        assert bs.solve_components(A, 2, 2, scheme=scheme, sweeps=1).joint_gap > 0.01
 
 
 def test_nodes_of_all_searches_are_within_the_limit_and_counted(swept, monkeypatch):
