@@ -105,10 +105,10 @@ def test_script_and_command_find_the_same(engine, state, tmp_path, monkeypatch, 
     assert "Every claim holds." in capsys.readouterr().out
 
 
-def test_a_script_of_data_in_memory_names_them():
+@pytest.mark.parametrize("state", [STATES[1], replace(STATES[1], weight=0.5)])
+def test_a_script_of_data_in_memory_names_them(state):
     dataset = make_dataset(source=Source())
-    state = replace(STATES[1], weight=None)
-    made = {"X": dataset.table.values}
+    made = {"X": dataset.table.values, "B": dataset.background.values}
     exec(script(dataset, state), made)
     expected = Engine(dataset).solve(state)
     assert made["found"].results[0].objective == pytest.approx(
