@@ -43,7 +43,7 @@ def drawn(solved, name, ax):
         "band": lambda: plotting.plot_sparsity_path(
             bs.solve_path(COV, 5, limits=bs.Limits(gap=0.5)), ax=ax
         ),
-        "scores": lambda: plotting.plot_scores(X[:, :2], colour=X[:, 0] > 0, ax=ax),
+        "scores": lambda: plotting.plot_scores(X[:, :2], color=X[:, 0] > 0, ax=ax),
         "one score": lambda: plotting.plot_scores(X[:, 0], ax=ax),
         "proof": lambda: plotting.plot_proof(events, ax=ax),
         "folds": lambda: plotting.plot_cross_validation(bs.cross_validate(X, 4), ax=ax),

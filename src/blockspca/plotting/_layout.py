@@ -1,9 +1,11 @@
-"""Shared by pictures: the order of features, and points of curves."""
+"""Shared by pictures: orders of features, groups of samples, and points of curves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,80 @@ from ..status import Status
 
 if TYPE_CHECKING:
     from ..inspection.alternatives import Alternatives
+
+MAX_GROUPS = 12  # of samples; more colours nobody tells apart
+SHADES = 10  # of a number
+UNLABELLED = "no label"
+
+
+@dataclass(frozen=True, eq=False)
+class LabelGroups:
+    """Samples gathered by their labels: what every picture colours them by."""
+
+    of: NDArray[np.intp]  #: the group of each sample; −1 without a label
+    names: tuple[str, ...]
+    #: The numbers, where groups are steps of one and not labels.
+    values: FloatArray | None = None
+    gathered: int = 0  #: labels that the last group has together, as "other"
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many samples each group has."""
+        counts = np.bincount(self.of[self.of >= 0], minlength=len(self.names))
+        return [int(size) for size in counts]
+
+
+def label_groups(labels: Sequence[Any] | NDArray[Any]) -> LabelGroups:
+    """Return groups of samples by label, the largest first.
+
+    Numbers, or texts of numbers, of more than `MAX_GROUPS` values become shades.
+
+    Examples
+    --------
+    >>> from blockspca.plotting._layout import label_groups
+    >>> groups = label_groups(["b", "a", "b", ""])
+    >>> groups.names, groups.of.tolist()
+    (('b', 'a'), [0, 1, 0, -1])
+    """
+    values = np.asarray(labels).tolist()
+    texts = ["" if one is None or one != one else str(one) for one in values]
+    found, place, sizes = np.unique(texts, return_inverse=True, return_counts=True)
+    numbers = _as_numbers(found.tolist())
+    if numbers is not None:
+        return shades(numbers[place])
+    order = np.argsort(-sizes, kind="stable")
+    order = order[found[order] != ""]
+    rank = np.full(len(found), -1, dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    names = tuple(str(name) for name in found[order])
+    if len(names) <= MAX_GROUPS:
+        return LabelGroups(rank[place], names)
+    rest = len(names) - MAX_GROUPS + 1
+    names = (*names[: MAX_GROUPS - 1], f"other ({rest} labels)")
+    return LabelGroups(np.minimum(rank, MAX_GROUPS - 1)[place], names, gathered=rest)
+
+
+def _as_numbers(texts: list[str]) -> FloatArray | None:
+    """Return distinct labels as numbers, if they are and if they are too many."""
+    try:
+        values = np.array([float(text) if text else np.nan for text in texts])
+    except ValueError:
+        return None
+    return values if np.isfinite(values).sum() > MAX_GROUPS else None
+
+
+def shades(values: FloatArray) -> LabelGroups:
+    """Return groups of samples by steps of equal width of a number."""
+    known = np.isfinite(values)
+    low, high = 0.0, 0.0
+    if known.any():
+        low, high = float(values[known].min()), float(values[known].max())
+    step = (high - low) / SHADES or 1.0
+    of = np.full(len(values), -1, dtype=np.intp)
+    of[known] = np.clip((values[known] - low) / step, 0, SHADES - 1)
+    edges = [f"{float(f'{low + step * j:.3g}'):g}" for j in range(SHADES + 1)]
+    names = tuple(f"{a} to {b}" for a, b in pairwise(edges))
+    return LabelGroups(of, names, values)
 
 
 def block_order(path: ThresholdPath) -> NDArray[np.intp]:
