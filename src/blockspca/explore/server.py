@@ -29,7 +29,7 @@ from .engine import Engine
 from .exports import EXPORTS
 from .jobs import Job, Priority, Worker
 from .session import Session
-from .state import MAX_TEXT, State, StateError
+from .state import MAX_TEXT, State
 
 HOST = "127.0.0.1"
 LIBRARY = "plotly.min.js"
@@ -293,7 +293,7 @@ class Download(_Checked):
             text = self.get_query_argument("state", "{}")
             state = State.from_json(text, self.server.engine.dataset.n_features)
             content = await self.server.export(state, name)
-        except (StateError, ValueError, TypeError, ImportError) as error:
+        except (ValueError, TypeError, ImportError) as error:
             raise web.HTTPError(400, str(error).replace("%", "%%")) from None
         self.set_header("Content-Type", EXPORTS[name][0])
         self.set_header("Content-Disposition", f'attachment; filename="{name}"')

@@ -13,6 +13,7 @@ from .._validation import (
     as_rows,
     check_n_jobs,
     check_positive_integer,
+    check_real,
     check_sparsity,
 )
 from ..components import Scheme, solve_components
@@ -133,6 +134,7 @@ def choose_n_components(
     k = check_sparsity(k, cov.n_features)
     m = min(N_MAX, usable) if n_max is None else check_positive_integer(n_max, "n_max")
     n_permutations = check_positive_integer(n_permutations, "n_permutations")
+    significance = check_real(significance, "significance")
     # The least p-value of B permutations is 1 / (B + 1).
     if not 0 < significance < 1 or n_permutations + 1 < 1 / significance:
         raise ValueError(
