@@ -153,6 +153,9 @@ def test_selected_features_hold_those_asked_for():
         (lambda: plotting.plot_permutation_reference(3), "pass a PermutationRef"),
         (lambda: plotting.plot_scores(np.empty((3, 0))), r"shape \(3, 0\)"),
         (lambda: plotting.plot_scores("x"), "transform returns"),
+        (lambda: plotting.plot_alternatives(3), "pass an Alternatives, which"),
+        (lambda: plotting.plot_stability(3), "found is of type int; pass a Stability"),
+        (lambda: plotting.plot_components(3), "found is of type int; pass a Compone"),
         (
             lambda: plotting.plot_scores(np.eye(3), components=(0, 3)),
             r"components = \(0, 3\) for scores of 3",

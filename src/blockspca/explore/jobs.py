@@ -234,6 +234,6 @@ class Interruption(KeyboardInterrupt):
 
 
 def _raise_in(thread: int, exception: type[BaseException] | None) -> None:
-    """Raise an exception in a thread soon; None calls back one that is still to come."""
+    """Raise an exception in a thread soon; None calls back one that is to come."""
     kind = None if exception is None else ctypes.py_object(exception)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), kind)
