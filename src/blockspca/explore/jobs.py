@@ -42,7 +42,7 @@ class Job:
     priority: Priority
     #: Told the exception, if the work raises one that is not an interruption.
     failed: Callable[[Exception], None]
-    _interrupted: threading.Event = field(default_factory=threading.Event)
+    interrupted: bool = False
     #: Holds one entry while the work may be interrupted from outside. Whoever pops it,
     #: which is atomic, may go on: the thread of the worker, or who interrupts that.
     _open: list[None] = field(default_factory=list)
@@ -50,16 +50,9 @@ class Job:
     discarded: bool = False
     finished: bool = False
 
-    @property
-    def interrupted(self) -> bool:
-        return self._interrupted.is_set()
-
-    def interrupt(self) -> None:
-        self._interrupted.set()
-
     def check(self) -> None:
         """Raise KeyboardInterrupt if the job is to end; call it now and then."""
-        if self._interrupted.is_set():
+        if self.interrupted:
             raise KeyboardInterrupt
 
     def run(self) -> None:
@@ -198,7 +191,7 @@ class Worker:
     def _interrupt(self, job: Job) -> None:
         if job.interrupted:
             return
-        job.interrupt()
+        job.interrupted = True
         threading.Timer(PATIENCE, self._insist, (job,)).start()
 
     def _insist(self, job: Job) -> None:

@@ -74,6 +74,15 @@ class Alternatives:
         within 1e-9 of the edge may be on either side of it.)
     message : str
         Why the list is not complete, if it is not.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> A = [[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]]
+    >>> print(bs.alternatives(A, 2, within=0.2))
+    3 sets of 2 features within 20.000% of 3, and no other
+      in all: none
+      in some: 0, 1, 2
     """
 
     best: Result

@@ -41,6 +41,15 @@ class FeatureImportance:
         Without each of them: what is reached, and what is proved.
     results : tuple of Result
         The components without each of them.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> A = [[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]]
+    >>> print(bs.feature_importance(A, bs.solve(A, k=2)))
+    without a feature of 3:
+      1: 2.5, 16.667% less, optimal
+      0: 2.51926, 16.025% less, optimal
     """
 
     result: Result

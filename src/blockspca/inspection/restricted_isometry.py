@@ -44,6 +44,13 @@ class RestrictedIsometry:
     largest, smallest : Result
         The k columns with the largest, and the smallest, eigenvalue of A = Φ'Φ; the
         objective of `smallest` is minus that eigenvalue.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> found = bs.restricted_isometry([[1.0, 0.6], [0.0, 0.8]], 2)
+    >>> round(found.largest.objective, 6), round(-found.smallest.objective, 6)
+    (1.6, 0.4)
     """
 
     k: int

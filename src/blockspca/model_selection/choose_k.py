@@ -51,6 +51,16 @@ class PermutationReference:
     earlier : PermutationReference or None
         That of an earlier component of the same samples, whose spread is taken for
         this one's: two permutations then do for a mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :3] += 3 * np.random.default_rng(1).normal(size=(60, 1))
+    >>> found = bs.permutation_reference(X, k_max=6)
+    >>> found.best_k, found.reference.shape
+    (3, (20, 6))
     """
 
     ks: np.ndarray
@@ -140,6 +150,12 @@ class ChoiceOfK:
         One sentence.
     reference : PermutationReference or None
         None if no data were given to permute.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> bs.choose_k(bs.Covariance.from_matrix([[2.0, 1.0], [1.0, 2.0]])).reason
+    'k = 2: the smallest that reaches 0.9 of the largest eigenvalue.'
     """
 
     k: int
@@ -429,6 +445,7 @@ def smallest_within_error(ks: np.ndarray, curve: FloatArray, error: FloatArray) 
 
 
 def checked_k_max(k_max: int | None, d: int) -> int:
+    """Check the largest k, 30 by default."""
     return min(K_MAX, d) if k_max is None else check_sparsity(k_max, d, "k_max")
 
 

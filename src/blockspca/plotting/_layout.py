@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 MAX_GROUPS = 12  # of samples; more colours nobody tells apart
 SHADES = 10  # of a number
 UNLABELLED = "no label"
+_WHENCE = {
+    "Alternatives": ", which alternatives returns",
+    "Components": ", which solve_components returns",
+    "Stability": ", which stability returns",
+    "Result": ", such as solve returns, or results_[0] of a SparsePCA",
+    "SparsityPath": ", which solve_path returns",
+    "CrossValidation": ", which cross_validate returns",
+    "PermutationReference": ", which permutation_reference returns",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,3 +180,12 @@ def block_levels(path: ThresholdPath) -> FloatArray:
 def largest_blocks(path: ThresholdPath, levels: FloatArray) -> NDArray[np.intp]:
     """Return the size of the largest block at each level."""
     return np.array([path.largest_block(level) for level in levels])
+
+
+def expect(value: Any, kind: str, argument: str) -> None:
+    """Check the type by its name, so that nothing has to be imported for it."""
+    if kind not in {base.__name__ for base in type(value).__mro__}:
+        raise TypeError(
+            f"{argument} is of type {type(value).__name__}; pass "
+            f"{'an' if kind[0] == 'A' else 'a'} {kind}{_WHENCE[kind]}."
+        )

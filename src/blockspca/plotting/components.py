@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._validation import FloatArray
-from .figures import axes, expect, plot_loadings
+from ._layout import expect
+from .figures import axes, plot_loadings
 from .scores import plot_scores
 
 if TYPE_CHECKING:

@@ -25,6 +25,7 @@ from ._layout import (
     block_levels,
     block_order,
     drawn_bounds,
+    expect,
     largest_blocks,
     proved_optimal,
     runs_of,
@@ -56,32 +57,14 @@ def _pyplot() -> Any:
 
 
 def axes(ax: Any, size: tuple[float, float] = (6.4, 4.2)) -> Any:
+    """Return the axes given, or those of a new figure."""
     if ax is None:
         ax = _pyplot().subplots(figsize=size, layout="constrained")[1]
     return ax
 
 
-def expect(value: Any, kind: str, argument: str) -> None:
-    """Check the type by its name, so that nothing has to be imported for it."""
-    if kind not in {base.__name__ for base in type(value).__mro__}:
-        raise TypeError(
-            f"{argument} is of type {type(value).__name__}; pass "
-            f"{'an' if kind[0] == 'A' else 'a'} {kind}{_WHENCE[kind]}."
-        )
-
-
-_WHENCE = {
-    "Alternatives": ", which alternatives returns",
-    "Components": ", which solve_components returns",
-    "Stability": ", which stability returns",
-    "Result": ", such as solve returns, or results_[0] of a SparsePCA",
-    "SparsityPath": ", which solve_path returns",
-    "CrossValidation": ", which cross_validate returns",
-    "PermutationReference": ", which permutation_reference returns",
-}
-
-
 def tidy(ax: Any) -> Any:
+    """Take away the edges that say nothing."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(color=SOFT)
     return ax

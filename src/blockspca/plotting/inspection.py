@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._validation import names_of
-from ._layout import membership
-from .figures import axes, expect
+from ._layout import expect, membership
+from .figures import axes
 
 if TYPE_CHECKING:
     from ..inspection.alternatives import Alternatives
