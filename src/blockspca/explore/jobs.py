@@ -74,7 +74,7 @@ class Job:
     def _close(self) -> None:
         try:
             self._open.pop()
-        except IndexError:  # it is sent: have it raised, or call it back
+        except IndexError:  # one is sent: have it raised, or call it back
             while not self._sent:
                 time.sleep(0.001)
             _raise_in(threading.get_ident(), None)

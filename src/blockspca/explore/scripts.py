@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..io import Table
-from .dataset import Dataset
+from .dataset import Dataset, Source
 from .state import State
 
 
@@ -23,17 +23,26 @@ def script(dataset: Dataset, state: State) -> str:
     >>> "cov = bs.Covariance.from_data(X)" in text
     True
     """
-    source, background = dataset.source, dataset.background
+    source, table, background = dataset.source, dataset.table, dataset.background
     lines = ['"""Sparse components, with proofs; written by blockspca explore."""', ""]
     lines += ["import blockspca as bs"]
     if source.file or source.background:
         lines += ["from blockspca.io import read_table"]
     lines += [""]
-    name = "A" if dataset.table.is_matrix else "X"
-    lines += _covariance("cov", dataset.table, source.file or name, dataset, state)
+    more = _arguments(table, dataset, state)
+    name = "A" if table.is_matrix else "X"
+    if not source.file:
+        lines += [f"# {name} is what was explored; it was in memory."]
+        if table.feature_names is not None and (state.include or state.exclude):
+            lines += [f"names = {list(table.feature_names)!r}"]
+            more = [*more, "feature_names=names"]
+    lines += [f"cov = {_covariance(table, source.file, name, more, source)}"]
     if state.weight is not None and background is not None:
-        file = source.background or "B"
-        lines += _covariance("background", background, file, dataset, state)
+        if not source.background:
+            lines += ["# B is the background; it was in memory."]
+        more = _arguments(background, dataset, state)
+        made = _covariance(background, source.background, "B", more, source)
+        lines += [f"background = {made}"]
         lines += [f"cov = bs.contrastive(cov, background, {state.weight!r})"]
     lines += _solving(dataset, state)
     lines += [
@@ -45,24 +54,20 @@ def script(dataset: Dataset, state: State) -> str:
 
 
 def _covariance(
-    name: str, table: Table, where: str, dataset: Dataset, state: State
-) -> list[str]:
-    """The lines for the covariance of a table, in a file or in a variable."""
-    more = [] if table.is_matrix else _arguments(dataset, state)
-    if where in (dataset.source.file, dataset.source.background):
-        reading = [f"{key}={value!r}" for key, value in dataset.source.reading.items()]
-        read = ", ".join([repr(where), *reading])
-        return [f"{name} = read_table({read}).covariance({', '.join(more)})"]
-    lines = [f"# {where} is what was explored; it was in memory."]
-    if table.feature_names is not None and (state.include or state.exclude):
-        lines += [f"names = {list(table.feature_names)!r}"]
-        more = [*more, "feature_names=names"]
+    table: Table, file: str, name: str, more: list[str], source: Source
+) -> str:
+    """The covariance of a table, in a file or, without one, in a variable."""
+    if file:
+        given = [repr(file), *(f"{key}={v!r}" for key, v in source.reading.items())]
+        return f"read_table({', '.join(given)}).covariance({', '.join(more)})"
     kind = "matrix" if table.is_matrix else "data"
-    return [*lines, f"{name} = bs.Covariance.from_{kind}({', '.join([where, *more])})"]
+    return f"bs.Covariance.from_{kind}({', '.join([name, *more])})"
 
 
-def _arguments(dataset: Dataset, state: State) -> list[str]:
+def _arguments(table: Table, dataset: Dataset, state: State) -> list[str]:
     """The arguments of a covariance that are not default."""
+    if table.is_matrix:
+        return []
     given = {
         "center": dataset.center,
         "scale": state.scale,
