@@ -24,6 +24,15 @@ def test_many_labels_become_other():
     assert sum(found.sizes) == len(values)
 
 
+def test_what_is_missing_is_no_label():
+    pandas = pytest.importorskip("pandas")
+    gaps = [None, float("nan"), pandas.NA, pandas.NaT, ""]
+    found = label_groups(np.array(["None", "b", "b", *gaps], dtype=object))
+    assert found.names == ("b", "None")
+    assert found.of.tolist() == [1, 0, 0, -1, -1, -1, -1, -1]
+    assert found.sizes == [2, 1]
+
+
 @pytest.mark.parametrize("kind", [float, str])
 def test_numbers_become_shades(kind):
     found = label_groups([kind(value) for value in np.linspace(0, 1, 100)])

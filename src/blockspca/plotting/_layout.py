@@ -61,8 +61,7 @@ def label_groups(labels: Sequence[Any] | NDArray[Any]) -> LabelGroups:
     >>> groups.names, groups.of.tolist()
     (('b', 'a'), [0, 1, 0, -1])
     """
-    values = np.asarray(labels).tolist()
-    texts = ["" if one is None or one != one else str(one) for one in values]
+    texts = ["" if _is_gap(one) else str(one) for one in np.asarray(labels).tolist()]
     found, place, sizes = np.unique(texts, return_inverse=True, return_counts=True)
     numbers = _as_numbers(found.tolist())
     if numbers is not None:
@@ -77,6 +76,11 @@ def label_groups(labels: Sequence[Any] | NDArray[Any]) -> LabelGroups:
     rest = len(names) - MAX_GROUPS + 1
     names = (*names[: MAX_GROUPS - 1], f"other ({rest} labels)")
     return LabelGroups(np.minimum(rank, MAX_GROUPS - 1)[place], names, gathered=rest)
+
+
+def _is_gap(label: Any) -> bool:
+    missing = ("None", "nan", "NaT", "<NA>")  # of NumPy and pandas; a text is a label
+    return not isinstance(label, str) and str(label) in missing
 
 
 def _as_numbers(texts: list[str]) -> FloatArray | None:
