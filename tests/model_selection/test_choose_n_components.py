@@ -39,7 +39,16 @@ def test_sparse_data_and_seeds_give_the_same():
     dense = bs.choose_n_components(X, 4, 3, rng=1)
     again = bs.choose_n_components(X, 4, 3, rng=1)
     np.testing.assert_array_equal(dense.reference, again.reference)
-    assert bs.choose_n_components(sp.csr_array(X), 4, 3, rng=1).n_components == 2
+    sparse = bs.choose_n_components(sp.csr_array(X), 4, 3, rng=1)
+    assert dense.n_components == sparse.n_components == 2
+    np.testing.assert_allclose(sparse.variances, dense.variances, rtol=1e-9)
+    # Zeros are not permuted apart from the rest, so that these are other draws.
+    np.testing.assert_array_equal(
+        sparse.reference, bs.choose_n_components(sp.csr_array(X), 4, 3, rng=1).reference
+    )
+    np.testing.assert_allclose(
+        sparse.reference.mean(axis=0), dense.reference.mean(axis=0), rtol=0.05
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,11 +56,13 @@ def test_sparse_data_and_seeds_give_the_same():
     [
         ({"n_permutations": 5}, "cannot give a p-value"),
         ({"significance": 0.0}, "significance"),
+        ({"significance": "a"}, "significance = 'a' is of type str; pass a number"),
+        ({"significance": None}, "significance = None"),
         ({"n_max": 0}, "n_max"),
         ({"n_max": 99}, "n_components"),
         ({"k": 99}, "k = 99"),
     ],
 )
 def test_bad_arguments(changes, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         bs.choose_n_components(factors(1), **({"k": 4} | changes))

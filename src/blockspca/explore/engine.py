@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -372,8 +372,7 @@ class Engine:
         known = self.problem(state).first(state.k)
         if known is not None:
             return known
-        alone = State(**{**vars(state), "n_components": 1})
-        return self.solve(alone, tell).results[0]
+        return self.solve(replace(state, n_components=1), tell).results[0]
 
     def thresholds(self, state: State) -> ThresholdPath:
         """The blocks of the matrix at every ε; takes seconds for thousands of d."""
