@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -66,3 +68,24 @@ def test_sparse_data_and_seeds_give_the_same():
 def test_bad_arguments(changes, message):
     with pytest.raises((TypeError, ValueError), match=message):
         bs.choose_n_components(factors(1), **({"k": 4} | changes))
+
+
+@pytest.mark.parametrize("call", [0, 3])
+def test_an_interruption_ends_the_choice(call, monkeypatch):
+    """Of the data or of a permutation: fewer sets would be another choice."""
+    calls = []
+
+    def interrupted(*args, **options):
+        calls.append(len(calls))
+        found = bs.solve_components(*args, **options)
+        if calls[-1] < call:
+            return found
+        stopped = replace(found.results[-1], status=bs.Status.INTERRUPTED)
+        return replace(found, results=(*found.results[:-1], stopped))
+
+    monkeypatch.setattr(
+        "blockspca.model_selection.choose_n_components.solve_components", interrupted
+    )
+    with pytest.raises(KeyboardInterrupt):
+        bs.choose_n_components(factors(2), 4, 3, rng=0)
+    assert len(calls) == call + 1

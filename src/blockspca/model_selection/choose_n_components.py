@@ -21,6 +21,7 @@ from ..components.scheme_names import as_scheme
 from ..covariance.covariance import Covariance, refuse_constant
 from ..numerics.threads import allowed_threads, parallel_map
 from ..scheme_defaults import COUNTED
+from ..status import Status
 from .choose_k import N_PERMUTATIONS, SIGNIFICANCE
 from .permuting import permuted_columns
 
@@ -159,6 +160,8 @@ def choose_n_components(
         found = solve_components(
             data, k, m, scheme=chosen, certify=False, n_jobs=n_jobs
         )
+        if Status.INTERRUPTED in found.statuses:
+            raise KeyboardInterrupt  # of the choice, which needs all sets
         return found.adjusted_explained_variance
 
     def permuted(generator: np.random.Generator) -> FloatArray:
