@@ -3,27 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ._estimator_input import covariance_of, is_precomputed
+from ._estimator_input import Learnt, is_precomputed, learnt_from
 from ._warnings import warn_caller
 from .certificate import is_left_by_rounding
 from .components import Components
 from .components.shown import in_place_of
 from .covariance.covariance import Covariance
 from .limits import DEFAULT_LIMITS
+from .model_selection.choose_each_k import Chosen
 from .numerics.linalg import rayleigh
 from .result import Result
 from .status import PROVED, Status
 
+LONG = 20.0  # seconds of a fit, from which on a minute is not clearly more
+SAME = 1e-6  # relative: data whose first component differs by more are others
 
-def publish(estimator: Any, found: Components) -> None:
-    """Set the attributes that the components determine."""
+
+def publish(
+    estimator: Any,
+    seen: Any,
+    learnt: Learnt,
+    chosen: Chosen | None,
+    found: Components,
+) -> None:
+    """Set all attributes of a fit that has succeeded, in the place of an earlier one's.
+
+    `seen` is a copy of the estimator that has seen the data.
+    """
+    sometimes = {
+        "feature_names_in_": getattr(seen, "feature_names_in_", None),
+        "covariance_estimator_": learnt.estimator,
+        "choices_of_k_": None if chosen is None else chosen.choices,
+        "choice_of_k_": None if chosen is None else chosen.choices[0],
+    }
+    for name, value in sometimes.items():
+        if value is not None:
+            setattr(estimator, name, value)
+        elif hasattr(estimator, name):  # of an earlier fit
+            delattr(estimator, name)
+    for name in ("n_features_in_", "_data", "_labels", "_seconds"):
+        setattr(estimator, name, getattr(seen, name))
+    estimator.mean_, estimator.scale_ = learnt.mean, learnt.scale
+    estimator.solution_ = found
     estimator.results_ = found.results
     estimator.components_ = found.components
     estimator.supports_ = list(found.supports)
@@ -101,10 +128,6 @@ def warn_if_not_proved(
     )
 
 
-LONG = 20.0  # seconds of a fit, from which on a minute is not clearly more
-SAME = 1e-6  # relative: data whose first component differs by more are others
-
-
 def write_report(
     estimator: Any,
     path: str | Path,
@@ -173,13 +196,15 @@ def write_report(
 
 def fitted_covariance(estimator: Any, data: Any) -> Covariance:
     """The matrix that the components of a fit belong to, from the data of that fit."""
-    twin = copy(estimator)  # what is set on it is not set on the model
-    twin.constant = "ignore"  # whatever was to be said of them has been
-    names = estimator.results_[0].feature_names
-    matrix = is_precomputed(estimator.covariance)
-    X = estimator._validated(data, reset=False)
-    cov = covariance_of(twin, X, matrix, names)
     first = estimator.results_[0]
+    cov = learnt_from(
+        estimator._validated(data, reset=False),
+        first.feature_names,
+        covariance=estimator.covariance,
+        scale=estimator.scale,
+        missing=estimator.missing,
+        constant="ignore",  # whatever was to be said of them has been
+    ).cov
     value = rayleigh(cov.submatrix(first.support), first.x[first.support])
     if not np.isclose(value, first.objective, rtol=SAME, atol=0.0):
         raise ValueError(
