@@ -58,7 +58,8 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
             if options.background is not None:
                 cov = _less_background(cov, options)
         except (ValueError, TypeError) as error:
-            raise ReadError(_about_file(file, str(error))) from error
+            named = getattr(error, "arguments", ())
+            raise ReadError(_about_file(file, str(error)), *named) from error
     if not table.is_matrix and _looks_like_a_matrix(table.values):
         display.note(
             f"{file} is square and symmetric; add --covariance if it is a covariance "

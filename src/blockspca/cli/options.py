@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from enum import Enum
@@ -170,6 +171,10 @@ class SolveOptions:
     jobs: int | None = _solve(
         "Number of threads; -1 uses all cores.", None, "--jobs", "-j"
     )
+
+    def __post_init__(self) -> None:
+        if self.time == math.inf:
+            raise UsageError("--time = inf; leave it out for no limit")
 
     def limits(self, proof: bool = False) -> Any:
         """Return them as the library's `Limits`; without any, its default.

@@ -297,6 +297,7 @@ def _choose(
     display: Display,
 ) -> Chosen:
     """Choose a k for each component by the library's rule, and say why."""
+    from .._arguments import Argument
     from .._validation import as_rows
     from ..components.scheme_names import as_scheme
     from ..model_selection.choose_each_k import choose_each_k
@@ -318,5 +319,5 @@ def _choose(
         )
     for j, choice in enumerate(found.choices):
         which = f"component {j + 1}: " if asked.n_components > 1 else ""
-        display.note(in_options(which + choice.reason))
+        display.note(in_options(which + choice.reason, Argument("scale", True)))
     return found

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arguments import Subject, value_error
 from .._validation import (
     FloatArray,
     as_generator,
@@ -199,8 +200,9 @@ def stability(
     with allowed_threads(n_jobs):
         done = _in_time(selected, draws, given, n_jobs, progress)
     if not done:
-        raise ValueError(
-            f"limits.time = {given.time} did not suffice for one resample; pass more."
+        raise value_error(
+            f"limits.time = {given.time} did not suffice for one resample; pass more.",
+            Subject("limits.time"),
         )
     supports = tuple(support for support, _ in done)
     counts = np.bincount(np.concatenate(supports), minlength=d)
