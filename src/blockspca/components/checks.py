@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._validation import FloatArray
 from ..bound_names import BoundName
 from ..certify.claims import LAPACK_AGREEMENT
-from ..certify.verification import VerificationError, require
+from ..certify.verification import Verification, VerificationError, require
+from ..certify.verify import verify
 from ..covariance.covariance import Covariance
 from ..numerics.rounding import EPS
 from ..result import NEGLIGIBLE, Result
+from .earlier import check_earlier_bound
+from .finish import check_finished
 from .joint import are_orthogonal
 from .joint_entries import JointEntries
 from .joint_split import JointSplit
@@ -41,6 +44,35 @@ if TYPE_CHECKING:
 # Of an adjusted variance, relative to the variance: regressing on nearly dependent
 # scores loses digits. Nothing is proved with it.
 REGRESSION_AGREEMENT = 1e-8
+
+
+def check_component(
+    cov: Covariance,
+    results: Sequence[Result],
+    index: int,
+    scheme: Scheme,
+    given: Sequence[Result],
+    done: Sequence[Verification] | None,
+    **options: Any,
+) -> Verification:
+    """Check the certificate of one component against its own problem.
+
+    Parameters
+    ----------
+    given : sequence of Result
+        The components that its problem depends on.
+    done : sequence of Verification or None
+        The checks of those before it, which its bound may rest on; None leaves such a
+        bound open.
+    **options
+        Passed to `blockspca.verify`.
+    """
+    result, problem = results[index], scheme.problem(cov, given)
+    check = verify(result, problem, **options)
+    check = check_finished(check, result, problem, cov, given, scheme, **options)
+    if done is None:
+        return check
+    return check_earlier_bound(check, cov, results, index, scheme, done)
 
 
 def check_relations(

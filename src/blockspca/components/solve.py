@@ -26,9 +26,12 @@ from ..progress import Listener, ProgressLog, as_listener
 from ..proof_file import MayHaveProof, Proof
 from ..result import Result
 from ..status import Status, relative_gap
-from .checks import REGRESSION_AGREEMENT, check_relations, check_variances
-from .earlier import check_earlier_bound
-from .finish import check_finished
+from .checks import (
+    REGRESSION_AGREEMENT,
+    check_component,
+    check_relations,
+    check_variances,
+)
 from .in_turn import HALF, Call, chosen_together, in_turn
 from .joint import JointProof, adds_plain, joint_claim
 from .recording import check_recorded, recorded_apart, replayed_components
@@ -227,26 +230,20 @@ class Components(MayHaveProof):
         replayed = dict(enumerate(replay.bounds))
         checks: list[Verification] = []
         for index, result in enumerate(self.results):
-            problem = self.problem(index, cov)
             bound = replayed.get(index)
             if bound is not None:
+                problem = self.problem(index, cov)
                 checks.append(verify_replayed(result, problem, bound))
                 continue
-            check = verify(result, problem, **options)
-            check = check_finished(
-                check,
-                result,
-                problem,
-                cov,
+            given, done = (
                 self._given(index, cov),
-                self.scheme,
-                **options,
+                checks if self.first is None else None,
             )
-            if self.first is None:
-                check = check_earlier_bound(
-                    check, cov, self.results, index, self.scheme, checks
+            checks.append(
+                check_component(
+                    cov, self.results, index, self.scheme, given, done, **options
                 )
-            checks.append(check)
+            )
         # What is said of the set is said once, with the last component.
         *others, last = checks
         if unchecked:
