@@ -214,13 +214,12 @@ def test_options_of_reading_are_words_and_back():
 
 
 def test_a_script_of_the_explorer_reads_the_file_with_the_same_options():
-    from blockspca.cli.explore import _arguments
     from blockspca.cli.options import ReadOptions
 
     options = ReadOptions(drop=["a"], na=["-9"], decimal=",", scale=True, header=False)
     found = {"drop": ["a"], "na": ["-9"], "decimal": ",", "header": False}
-    assert _arguments(options) == found
-    assert _arguments(ReadOptions()) == {}
+    assert options.as_keywords() == found
+    assert ReadOptions().as_keywords() == {}
 
 
 @pytest.mark.parametrize(
@@ -562,6 +561,15 @@ def test_a_report_with_everything(here, capsys):
     ):
         assert text in page
     assert page.count('class="sample g1"') == 8
+
+
+@pytest.mark.parametrize("label", ["names", "scores", "sample"])
+def test_a_label_may_be_called_as_it_likes(here, capsys, label):
+    rows = np.random.default_rng(0).normal(size=(9, 3)).tolist()
+    lines = [f"{label},u,v,w", *(f"red,{u},{v},{w}" for u, v, w in rows)]
+    Path("labelled.csv").write_text("\n".join(lines))
+    words = ["report", "labelled.csv", "-k", "2", "--label", label, "-o", "p.html"]
+    assert run(words) == 0, capsys.readouterr().err
 
 
 def test_stability_of_components_with_a_k_of_their_own(here):

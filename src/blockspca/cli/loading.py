@@ -75,20 +75,7 @@ def read_file(file: Path, options: ReadOptions, tick: Any = None) -> Table:
 
     more = {} if tick is None else {"tick": tick}
     try:
-        table = read_table(
-            file,
-            key=options.key,
-            index=options.index,
-            drop=options.drop or (),
-            header=options.header,
-            label=options.label,
-            decimal=options.decimal,
-            encoding=options.encoding,
-            na=options.na or (),
-            numeric_only=options.numeric_only,
-            mask_var=options.mask_var,
-            **more,
-        )
+        table = read_table(file, **options.as_keywords(), **more)
     except ReadError as error:
         for at in error.arguments if options.covariance else ():
             if at.name == "index" and at.value is not None:
