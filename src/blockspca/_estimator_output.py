@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ._estimator_input import Learnt, is_precomputed, learnt_from
+from ._messages import what_stopped
 from ._warnings import warn_caller
 from .certificate import is_left_by_rounding
 from .components import Components
@@ -88,34 +89,7 @@ def warn_if_not_proved(
     stopped = [result for result in results if result.status not in enough]
     if not stopped:
         return
-    reason = f"the fit was stopped ({stopped[-1].status.value})"
-    if by_default and stopped[-1].status is Status.NODE_LIMIT:
-        reason = f"the default limit of {DEFAULT_LIMITS.nodes:,} nodes was reached"
-        if seconds >= LONG:
-            reason += f", after {seconds:.0f} s,"
-    elif stopped[-1].status is Status.FEASIBLE:
-        reason = "the proof ended"
-    advice = (
-        "Give the proof more time, for example limits=Limits(time=60), or say with "
-        "limits=Limits(gap=0.01) which gap is good enough."
-    )
-    if seconds >= LONG:  # a minute may be less than it had
-        advice = (
-            "Say with limits=Limits(gap=0.01) which gap is good enough, or with "
-            "limits=Limits(time=…) how many seconds it may take, more or fewer."
-        )
-    if all(result.status is Status.FEASIBLE for result in stopped):
-        why = "rounding, or the end of what can be tried, is in the way"
-        if all(is_left_by_rounding(result) for result in stopped):
-            reason = "the proof ended within rounding,"
-            why = (
-                "no better set was found, and the gap is what rounding may amount to "
-                "where earlier components have left little of the variance"
-            )
-        advice = (
-            f"More time does not help: {why}. Say with limits=Limits(gap=1e-6), or "
-            "more, which gap is good enough."
-        )
+    reason, advice = _why(stopped, by_default, seconds)
     widest = max(result.gap for result in stopped)
     gap = f"{widest:.2%}" if widest > 5e-5 else f"{widest:.2g}"  # or it reads 0.00 %
     missing = ""
@@ -125,6 +99,43 @@ def warn_if_not_proved(
         f"{len(stopped)} of {len(results)} component(s) are not proved optimal: "
         f"{reason} with a gap of {gap}.{missing} {advice}",
         ConvergenceWarning,
+    )
+
+
+def _why(
+    stopped: Sequence[Result], by_default: bool, seconds: float
+) -> tuple[str, str]:
+    """Return what has kept these from being proved, and what to do about it."""
+    last = stopped[-1].status
+    _, limit = what_stopped(last)
+    reason = f"the fit was stopped ({last.value})"
+    if by_default and limit == "nodes":
+        reason = f"the default limit of {DEFAULT_LIMITS.nodes:,} nodes was reached"
+        reason += f", after {seconds:.0f} s," if seconds >= LONG else ""
+    elif last is Status.FEASIBLE:
+        reason = "the proof ended"
+    enough = "say with limits=Limits(gap=0.01) which gap is good enough"
+    if any(result.status is not Status.FEASIBLE for result in stopped):
+        if limit == "memory":
+            return reason, f"Raise limits.memory, or {enough}."
+        if seconds < LONG:
+            more = "Give the proof more time, for example limits=Limits(time=60)"
+            return reason, f"{more}, or {enough}."
+        # a minute may be less than it had
+        how = (
+            "or with limits=Limits(time=…) how many seconds it may take, more or fewer"
+        )
+        return reason, f"S{enough[1:]}, {how}."
+    why = "rounding, or the end of what can be tried, is in the way"
+    if all(is_left_by_rounding(result) for result in stopped):
+        reason = "the proof ended within rounding,"
+        why = (
+            "no better set was found, and the gap is what rounding may amount to "
+            "where earlier components have left little of the variance"
+        )
+    return reason, (
+        f"More time does not help: {why}. Say with limits=Limits(gap=1e-6), or more, "
+        "which gap is good enough."
     )
 
 
