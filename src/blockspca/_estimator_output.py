@@ -155,9 +155,8 @@ def write_report(
         If there are no data, or data that the components do not belong to.
     """
     from .io.writing import check_free, write_file
-    from .report import Report, build_report
     from .report.first_component import path_of
-    from .report.text import preprocessing
+    from .report.page import build_report, report_of
 
     path = Path(path)
     if path.suffix.lower() not in (".html", ".htm"):
@@ -172,9 +171,18 @@ def write_report(
     found: Components = estimator.solution_
     matrix = is_precomputed(estimator.covariance)
     index = getattr(data, "index", None)  # of a pandas DataFrame
-    page = Report(
-        cov=cov,
-        components=found,
+    page = report_of(
+        cov,
+        found,
+        type(data).__name__,
+        {
+            "matrix": matrix,
+            "center": True,
+            "scale": estimator.scale,
+            "missing": estimator.missing,
+            "constant": estimator.constant,
+        },
+        estimator.get_params(deep=False),
         path=path_of(
             cov,
             found,
@@ -185,21 +193,8 @@ def write_report(
         scores=None if matrix else estimator.transform(data),
         sample_names=None if index is None else tuple(map(str, index)),
         title=title or "Sparse components",
-        source=type(data).__name__,
-        parameters={
-            name: value
-            for name, value in estimator.get_params(deep=False).items()
-            if value is not None
-        },
         seconds=estimator._seconds,
         labels=None if color is None else tuple(map(str, color)),
-        preprocessing=preprocessing(
-            matrix=matrix,
-            center=True,
-            scale=estimator.scale,
-            missing=estimator.missing,
-            constant=estimator.constant,
-        ),
         n_requested=estimator.n_components,
     )
     return write_file(path, build_report(page), force=force)

@@ -108,6 +108,39 @@ class Report:
         return pca_variances(self.cov, len(self.components))
 
 
+def report_of(
+    cov: Covariance,
+    components: Components,
+    source: str,
+    how: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+    **rest: Any,
+) -> Report:
+    """Return the content of a page about a file or data set.
+
+    Parameters
+    ----------
+    how : mapping
+        What was done to the data before, as arguments of `text.preprocessing`.
+    parameters : mapping
+        As in `Report`; what is None or empty is left out.
+    **rest
+        Other attributes of `Report`.
+    """
+    from .text import preprocessing
+
+    given = {key: at for key, at in parameters.items() if at is not None and str(at)}
+    rest.setdefault("title", f"Sparse components of {source}")
+    return Report(
+        cov,
+        components,
+        source=source,
+        parameters=given,
+        preprocessing=preprocessing(**how),
+        **rest,
+    )
+
+
 def build_report(report: Report) -> str:
     """Return the page as HTML text.
 
