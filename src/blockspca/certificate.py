@@ -159,6 +159,14 @@ class Certificate:
         What the component must be besides sparse; all claims are about such vectors.
     parts : tuple of PartClaim
         Which together hold every set that the constraints allow.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> A = [[2.0, 1.0], [1.0, 2.0]]
+    >>> text = bs.solve(A, k=1).certificate.to_json()
+    >>> bs.verify(bs.Certificate.from_json(text), A).complete
+    True
     """
 
     k: int

@@ -341,6 +341,15 @@ class SparsePCA(
         Returns
         -------
         array of shape (n_samples, n_components)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from blockspca import SparsePCA
+        >>> X = np.random.default_rng(0).normal(size=(30, 6)) * [3, 1, 1, 2, 1, 1]
+        >>> model = SparsePCA(2, k=2).fit(X)
+        >>> model.transform(X[:3]).shape
+        (3, 2)
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)
@@ -368,6 +377,16 @@ class SparsePCA(
         Returns
         -------
         array of shape (n_samples, n_features)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from blockspca import SparsePCA
+        >>> X = np.random.default_rng(0).normal(size=(30, 6)) * [3, 1, 1, 2, 1, 1]
+        >>> model = SparsePCA(2, k=2, scheme="disjoint").fit(X)
+        >>> Z = model.transform(X)
+        >>> bool(np.allclose(model.transform(model.inverse_transform(Z)), Z))
+        True
         """
         check_is_fitted(self)
         Z = check_array(X, dtype=np.float64)
@@ -397,6 +416,15 @@ class SparsePCA(
         -------
         float
             At most 1; larger is better.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from blockspca import SparsePCA
+        >>> X = np.random.default_rng(0).normal(size=(30, 6)) * [3, 1, 1, 2, 1, 1]
+        >>> model = SparsePCA(2, k=2).fit(X)
+        >>> bool(np.isclose(model.score(X), model.explained_variance_ratio_.sum()))
+        True
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)

@@ -42,6 +42,14 @@ class Event:
         Seconds since the start.
     status : Status or None
         Set when this k is settled.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> heard = []
+    >>> result = bs.solve([[2.0, 1.0], [1.0, 2.0]], k=1, progress=heard.append)
+    >>> heard[-1].stage, heard[-1].gap
+    ('proof', 0.0)
     """
 
     stage: str

@@ -61,6 +61,13 @@ class Table:
         Where it came from.
     labels : tuple of str or None
         For each sample what the column that was asked for says; "" where it is empty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from blockspca.io import Table
+    >>> Table(np.eye(3), ("a", "b", "c")).without(["b"]).feature_names
+    ('a', 'c')
     """
 
     values: Any

@@ -61,6 +61,15 @@ class Report:
         Of the first components, in their order.
     n_requested : int, optional
         How many components were asked for, where fewer were found, as after Ctrl-C.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> from blockspca.report import Report
+    >>> cov = bs.Covariance.from_matrix([[2.0, 0.9], [0.9, 1.0]])
+    >>> page = Report(cov, bs.solve_components(cov, 1, 2), title="Two")
+    >>> page.is_contrast
+    False
     """
 
     cov: Covariance
