@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -158,20 +158,14 @@ class Learnt:
 
 
 def learnt_from(
-    X: Any,
-    names: Any,
-    *,
-    covariance: Any,
-    scale: bool,
-    missing: Literal["raise", "pairwise"],
-    constant: Literal["warn", "ignore", "raise"],
-    given: Any = None,
+    estimator: Any, X: Any, names: Any, *, constant: Any = None, given: Any = None
 ) -> Learnt:
     """Return the matrix of validated data, and how they are centred and scaled.
 
-    `given` is what X was before it was copied from a GPU, if it was.
+    `constant` in the place of the estimator's; `given` is what X was before it was
+    copied from a GPU, if it was.
     """
-    d = X.shape[1]
+    d, covariance, scale = X.shape[1], estimator.covariance, estimator.scale
     if is_precomputed(covariance):
         if scale:
             raise ValueError(
@@ -188,8 +182,8 @@ def learnt_from(
     cov = Covariance.from_data(
         given if is_on_device(given) else X,
         scale=scale,
-        missing=missing,
-        constant=constant,
+        missing=estimator.missing,
+        constant=constant or estimator.constant,
         feature_names=names,
     )
     refuse_constant(cov)

@@ -203,14 +203,9 @@ def write_report(
 def fitted_covariance(estimator: Any, data: Any) -> Covariance:
     """The matrix that the components of a fit belong to, from the data of that fit."""
     first = estimator.results_[0]
-    cov = learnt_from(
-        estimator._validated(data, reset=False),
-        first.feature_names,
-        covariance=estimator.covariance,
-        scale=estimator.scale,
-        missing=estimator.missing,
-        constant="ignore",  # whatever was to be said of them has been
-    ).cov
+    X = estimator._validated(data, reset=False)
+    # What was to be said of constants has been.
+    cov = learnt_from(estimator, X, first.feature_names, constant="ignore").cov
     value = rayleigh(cov.submatrix(first.support), first.x[first.support])
     if not np.isclose(value, first.objective, rtol=SAME, atol=0.0):
         raise ValueError(

@@ -270,15 +270,7 @@ class SparsePCA(
         names = check_names(labels, X.shape[1])
         scheme = as_scheme(self.scheme, FITTED)
         with allowed_threads(check_n_jobs(self.n_jobs)):
-            learnt = learnt_from(
-                X,
-                names,
-                covariance=self.covariance,
-                scale=self.scale,
-                missing=self.missing,
-                constant=self.constant,
-                given=given,
-            )
+            learnt = learnt_from(self, X, names, given=given)
             cov = learnt.cov
             if background is not None:
                 # On a copy again: the names of features are those of X.

@@ -73,7 +73,8 @@ def not_derived(
     known = {"components", *fields}
     if fields["joint_upper_bound"] < expected.joint_upper_bound:
         known.remove("joint_upper_bound")
-    return [name for name, at in content.items() if name not in known and at]
+    left = {name: at for name, at in content.items() if name not in known}
+    return [name for name, at in left.items() if at not in (None, [])]
 
 
 def _is_constrained(result: Result) -> bool:

@@ -125,16 +125,10 @@ def report_of(
     parameters: Mapping[str, Any],
     **rest: Any,
 ) -> Report:
-    """Return the content of a page about a file or data set.
+    """Return the content of a page about a file or data set, with the `rest` of it.
 
-    Parameters
-    ----------
-    how : mapping
-        What was done to the data before, as arguments of `text.preprocessing`.
-    parameters : mapping
-        As in `Report`; what is None or empty is left out.
-    **rest
-        Other attributes of `Report`.
+    `how` is what was done to the data before, as arguments of `text.preprocessing`. Of
+    the parameters, those that are None or empty are left out.
     """
     from .text import preprocessing
 
