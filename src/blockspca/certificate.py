@@ -162,8 +162,8 @@ class Certificate:
     Examples
     --------
     >>> import blockspca as bs
-    >>> bs.solve([[2.0, 1.0], [1.0, 2.0]], k=1).certificate.bound_name
-    'variances'
+    >>> bs.solve([[2.0, 1.0], [1.0, 2.0]], k=1).certificate.status.value
+    'optimal'
     """
 
     k: int
