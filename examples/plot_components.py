@@ -22,6 +22,6 @@ figure, (left, middle, right) = plt.subplots(
 plotting.plot_loadings(model.results_[0], ax=left)
 plotting.plot_loadings(model.results_[1], ax=middle)
 plotting.plot_scores(
-    model.transform(data.data), colour=data.target_names[data.target], ax=right
+    model.transform(data.data), color=data.target_names[data.target], ax=right
 )
 plt.show()

@@ -22,7 +22,7 @@ for result in model.results_:
 figure, axes = plt.subplots(1, 3, figsize=(15, 4), layout="constrained")
 plotting.plot_loadings(model.results_[0], ax=axes[0])
 plotting.plot_scores(
-    model.transform(wine.data), colour=wine.target_names[wine.target], ax=axes[1]
+    model.transform(wine.data), color=wine.target_names[wine.target], ax=axes[1]
 )
 plotting.plot_sparsity_path(path, ax=axes[2])
 plt.show()

@@ -102,7 +102,7 @@ def test_colours_of_numbers_and_of_labels(X) -> None:
     numbers = plotting.plot_scores(X[:, :2], color=X[:, 3])
     assert numbers.get_legend() is None
     assert len(numbers.figure.axes) == 2  # a scale of colours beside it
-    few = plotting.plot_scores(X[:, :2], colour=np.arange(40) % 3)
+    few = plotting.plot_scores(X[:, :2], color=np.arange(40) % 3)
     assert len(few.get_legend().get_texts()) == 3
     mixed = pd.Series(["a", None] * 20, dtype=object)
     assert len(plotting.plot_scores(X[:, :2], color=mixed).collections) == 2

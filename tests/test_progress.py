@@ -62,6 +62,26 @@ def test_the_log_has_a_line_for_each_k_and_a_report():
     assert lines[-1].startswith("4 of 4 proved optimal, widest gap 0,")
 
 
+def test_the_log_names_the_components():
+    """Also one that is solved for again; one component alone has no name."""
+    out = io.StringIO()
+    events: list[bs.Event] = []
+    with ProgressLog(Console(file=out, width=120)) as log:
+        bs.solve_components(A, 3, 2, scheme="residual", sweeps=1, progress=log)
+        bs.solve_components(A, 3, 2, progress=events.append)
+    lines = out.getvalue().splitlines()
+    assert lines.index("component 1") == 1  # after the header
+    assert lines.index("component 2") > 1
+    assert {line for line in lines if "again" in line} <= {
+        "component 1, again",
+        "component 2, again",
+    }
+    assert [event.component for event in events if event.status] == [1] * 3 + [2] * 3
+    alone: list[bs.Event] = []
+    bs.solve_components(A, 3, 1, progress=alone.append)
+    assert {event.component for event in alone} == {0}
+
+
 def test_the_report_speaks_of_one_node():
     out = io.StringIO()
     with ProgressLog(Console(file=out, width=120)) as log:

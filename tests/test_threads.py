@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import concurrent.futures
 import importlib
+import linecache
 import re
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -341,6 +343,64 @@ def test_no_thread_gives_blas_back_while_another_works(blas: Library) -> None:
         with all_threads(), single_threaded():
             assert blas.num_threads == 1
     assert blas.num_threads == blas.most == 8
+
+
+def test_any_thread_may_limit_blas() -> None:
+    """threadpoolctl has only the first thread obeyed that sets a number."""
+    before = _threads.blas_threads()
+    with _threads.blas_limited_to(before + 1):
+        pass
+
+    def limited() -> tuple[int, int]:
+        with _threads.blas_limited_to(before + 2):
+            inside = _threads.blas_threads()
+        return inside, _threads.blas_threads()
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        assert pool.submit(limited).result() == (before + 2, before)
+        with _threads.blas_limited_to(before + 1):
+            assert _threads.blas_threads() == before + 1
+    assert _threads.blas_threads() == before
+
+
+def test_an_interrupt_at_any_line_gives_blas_back(blas: Library) -> None:
+    """Also one in the middle of giving it back, after which it would stay so."""
+    lines = 0
+
+    def interrupted_at(line: int) -> bool:
+        nonlocal lines
+        lines = 0
+
+        def trace(frame: Any, event: str, _: object) -> Any:
+            nonlocal lines
+            if frame.f_code.co_filename != _threads.__file__:
+                return None
+            # Python itself looks for Ctrl-C not before a lock is let go.
+            source = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+            if event == "line" and source.strip() != "with _lock:":
+                lines += 1
+                if lines == line:
+                    raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            with _threads.blas_limited_to(2), _threads.blas_limited_to(1):
+                pass
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.settrace(before)
+        return False
+
+    for line in range(1, 1000):
+        ended = not interrupted_at(line)
+        assert blas.num_threads == 8, line
+        assert not _threads._limits, line
+        if ended:
+            break
+    assert 30 < line == lines + 1
 
 
 def test_resamples_in_threads_have_one_thread_each(

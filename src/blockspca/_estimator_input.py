@@ -22,8 +22,7 @@ from ._validation import (
     share_of,
     split_names,
 )
-from .components.requests import is_disjoint
-from .components.schemes import Scheme
+from .components.scheme import BaseScheme
 from .constraints import Constraints
 from .covariance.contrast import contrastive
 from .covariance.covariance import Covariance, refuse_constant
@@ -79,7 +78,7 @@ def components_wanted(
     k: Any,
     shape: tuple[int, int],
     cov: Covariance,
-    scheme: Scheme,
+    scheme: BaseScheme,
 ) -> int:
     """How many components: what was asked for, or as many as there can be.
 
@@ -100,7 +99,7 @@ def components_wanted(
     usable = refuse_constant(cov)
     most = min(*shape, usable)
     each = share_of(k, d)
-    if is_disjoint(scheme) and isinstance(each, Integral):
+    if scheme.disjoint and isinstance(each, Integral):
         # The last component may have fewer than k features.
         most = min(most, -(-usable // int(each)))
     return most
@@ -122,7 +121,7 @@ def chosen_ks(
     X: Any,
     cov: Covariance,
     m: int,
-    scheme: Scheme,
+    scheme: BaseScheme,
     budget: Budget,
     seed: int,
 ) -> Chosen:

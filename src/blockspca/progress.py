@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
 from ._messages import Proved, count, gap_in_percent
@@ -42,6 +42,8 @@ class Event:
         Seconds since the start.
     status : Status or None
         Set when this k is settled.
+    component : int
+        Which of several components is solved for, from 1; 0 for one alone.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class Event:
     source: str = ""
     elapsed: float = 0.0
     status: Status | None = None
+    component: int = 0
 
     @property
     def gap(self) -> float:
@@ -77,6 +80,13 @@ _shown: list[object] = []  # lines and logs that are being shown
 
 def silent(event: Event) -> None:
     """Show nothing."""
+
+
+def of_component(listener: Listener, number: int) -> Listener:
+    """Return a listener for the events of one component among several."""
+    if listener is silent:  # for which no events are made
+        return silent
+    return lambda event: listener(replace(event, component=number))
 
 
 @contextmanager
@@ -122,7 +132,8 @@ def describe(event: Event) -> tuple[str, str]:
     if event.stage != "proof":
         return "solving blocks", detail
     gap = gap_in_percent(event.gap, event.status)
-    return f"k = {event.k}", f"{detail}, gap {gap}, {count(event.nodes, 'node')}"
+    of = f"component {event.component}, " if event.component else ""
+    return f"{of}k = {event.k}", f"{detail}, gap {gap}, {count(event.nodes, 'node')}"
 
 
 class LateLine:
@@ -197,6 +208,8 @@ class ProgressLog:
         self.lines = 0
         self.spoken = self.started
         self.settled: list[Event] = []
+        self.component = 0
+        self.begun: set[int] = set()  # components that the log has named
         #: What the call returns, where that is not all that was settled on the way
         self.returned: Sequence[Proved] = ()
         self.bar: Any = None
@@ -246,6 +259,8 @@ class ProgressLog:
             if self.lines == 0:
                 self._print(self.HEADER)
             self.lines += 1
+            if event.component != self.component:
+                self._print(self.heading(event.component))
             self._print(self.line(event))
         elif self.is_due():
             elapsed = time.perf_counter() - self.started
@@ -255,6 +270,13 @@ class ProgressLog:
         """Whether a log without a bar should give a sign of life."""
         silent_for = time.perf_counter() - self.spoken
         return silent_for >= SILENCE and not self.console.is_terminal
+
+    def heading(self, component: int) -> str:
+        """The line before those of a component, which may be solved for again."""
+        again = ", again" if component in self.begun else ""
+        self.component = component
+        self.begun.add(component)
+        return (f"component {component}" if component else "all components") + again
 
     @staticmethod
     def line(event: Event) -> str:

@@ -96,6 +96,12 @@ def test_the_command_says_what_it_checked(tmp_path, capsys):
     said = capsys.readouterr()
     assert "none: No such file" in said.err
     assert "REFUSED" not in said.out
+    (tmp_path / "words.csv").write_text("a,b\nc,d\n")
+    for data in ("none.npy", "A.txt.gz", "words.csv"):
+        assert main([str(EXAMPLE), str(tmp_path / data)]) == 2
+        said = capsys.readouterr()
+        assert data in said.err
+        assert "REFUSED" not in said.out
 
 
 def test_the_command_begins_with_a_line_on_a_terminal(tmp_path, monkeypatch, capsys):

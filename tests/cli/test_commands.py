@@ -169,6 +169,19 @@ def test_verify_accepts_every_component(here, capsys, scheme):
     assert f"not that of the certificate, {scheme}" in capsys.readouterr().err
 
 
+def test_a_scheme_with_parameters_of_its_own_is_not_taken_for_ours(here, capsys):
+    """With a penalty of 1 the problem is another one, in which the claim is false."""
+    X = np.loadtxt("data.csv", delimiter=",", skiprows=1)
+    scheme = bs.Orthogonalised(penalty=1.0)
+    found = bs.solve_components(bs.Covariance.from_data(X), 3, 2, scheme=scheme)
+    for j, result in enumerate(found.results):
+        Path(f"{j + 1}.json").write_text(result.certificate.to_json())
+    assert run(["verify", "2.json", "data.csv", "--after", "1.json"]) == 2
+    err = capsys.readouterr().err
+    assert "scheme 'Orthogonalised(penalty=1)', which is not one of ours" in err
+    assert "refuted" not in err
+
+
 def test_verify_reads_the_file_as_fit_did(here, capsys):
     options = ["--scale", "--drop", "feature 7", "--drop", "feature 6"]
     options += ["--missing", "pairwise", "--constant", "ignore"]

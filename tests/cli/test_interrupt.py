@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import signal
 import subprocess
@@ -154,3 +155,40 @@ def test_ctrl_c_ends_a_report_soon(tmp_path):
     assert "interrupted; writing what is known" in err
     assert "1 of 3 components" in err
     assert (tmp_path / "page.html").exists()
+
+
+STOPPED = {
+    "alternatives": lambda found: replace(found, message="interrupted"),
+    "stability": lambda found: replace(found, interrupted=True),
+    "importance": lambda found: replace(
+        found, results=(restated(found.results[0], status=Status.INTERRUPTED),) * 2
+    ),
+}
+
+
+@pytest.mark.parametrize("stopped", STOPPED)
+def test_nothing_is_inspected_after_the_one_that_is_stopped(
+    here, stopped, monkeypatch, capsys
+):
+    """What alternatives had so far was taken for all of it, and the next one began."""
+    pytest.importorskip("jinja2")
+    begun = []
+    for name in STOPPED:
+        function = "feature_importance" if name == "importance" else name
+        module = importlib.import_module(f"blockspca.inspection.{name}")
+        whole = getattr(module, function)
+
+        def inspected(*given, whole=whole, name=name, **options):
+            begun.append(name)
+            found = whole(*given, **options)
+            assert not found.interrupted
+            return STOPPED[name](found) if name == stopped else found
+
+        monkeypatch.setattr(module, function, inspected)
+    words = "report noise.npy -k 2 -n 2 -o page.html --alternatives 0.1"
+    assert run([*words.split(), "--stability", "3", "--importance"]) == 130
+    assert capsys.readouterr().err == SAID
+    assert begun == list(STOPPED)[: len(begun)]
+    assert begun[-1] == stopped
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert ("The samples were drawn again" in page) == (stopped != "alternatives")

@@ -97,6 +97,30 @@ def test_a_limit_on_nodes_reaches_the_joint_bound():
     assert proofs[2].nodes in (5, 6)  # children come in pairs
 
 
+def test_nodes_of_the_joint_bound_are_counted():
+    cov, found = solved(SCHEMES[1])
+    budget = Budget(bs.Limits())
+    root = joint_proof(cov, found.results, budget, (0.0, np.inf))
+    assert budget.nodes == root.nodes == 1
+    searched = joint_proof(cov, found.results, budget, (root.objective, np.inf))
+    assert searched.nodes > 1
+    assert budget.nodes == 1 + searched.nodes  # the root is not made twice
+
+
+def test_limits_reach_the_branch_and_bound_behind_the_joint_bound():
+    cov, found = solved(SCHEMES[1])
+    shared = found.joint_proof
+    near = joint_proof(cov, found.results, Budget(), (shared.objective, np.inf))
+    assert near.bound_name == "branch and bound"
+    bound = near.upper_bound * (1 + 1e-12)  # rounded once more
+    claimed = {"joint_proof": near, "joint_upper_bound": bound}
+    found = replace(found, **claimed)
+    assert found.verify(cov)[-1].complete
+    for limits in ({"max_nodes": 1}, {"time_limit": 1e-6}):
+        left = found.verify(cov, **limits)[-1].unchecked
+        assert any("joint bound" in words and "nodes" in words for words in left)
+
+
 def test_nodes_are_for_a_root_that_lowers_the_bound_or_for_sweeps():
     """They were most of the time of two components, and gained nothing."""
     cov, found = solved(SCHEMES[1])

@@ -12,6 +12,9 @@ import blockspca as bs
 from blockspca.bound_names import BoundName
 from blockspca.bounds.entry_dual.bound import entry_bound
 from blockspca.bounds.entry_dual.log import SearchLog, SearchRecord
+from blockspca.components import joint
+from blockspca.components import joint_split as joint_split_module
+from blockspca.components.joint import joint_claim
 from blockspca.components.joint_entries import joint_entries
 from blockspca.components.joint_split import (
     JointSplit,
@@ -21,7 +24,7 @@ from blockspca.components.joint_split import (
     _without,
     joint_split,
 )
-from blockspca.limits import Deadline
+from blockspca.limits import Budget, Deadline
 from component_problems import correlated, matrix
 
 
@@ -48,7 +51,7 @@ def test_no_pair_exceeds_the_bound(seed):
     for k in (2, 3):
         best = best_pair(A, k)
         entries = joint_entries(cov, k, 2, best, Deadline(None))
-        found = joint_split(cov, entries, [np.arange(k)], 100, Deadline(None))
+        found = joint_split(cov, entries, [np.arange(k)], 100, Budget())
         assert found.upper_bound >= best
         assert found.proved(cov) <= found.upper_bound
 
@@ -82,6 +85,68 @@ def test_sweeps_are_followed_by_a_search(swept):
     assert swept.joint_bound_name == "split entry dual"
     assert swept.joint_gap < 0.03
     swept.verify(correlated())
+
+
+@pytest.mark.parametrize("scheme", ["disjoint", "orthogonal", "residual-disjoint"])
+def test_nothing_is_searched_that_nobody_would_see(scheme, monkeypatch):
+    """Where the bounds leave less than 0.01 %, and for adjusted variances."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a search for nothing")
+
+    monkeypatch.setattr(joint, "joint_split", refuse)
+    A = np.kron(np.diag([3.0, 2.0, 1.0]), np.full((3, 3), 0.9) + 0.1 * np.eye(3))
+    A[:3, 3:6] = A[3:6, :3] = 1e-5
+    found = bs.solve_components(A, 3, 2, scheme=scheme, sweeps=1)
+    assert found.joint_gap < 1e-4
+    if scheme == "residual-disjoint":
+        A = np.cov(np.random.default_rng(2).normal(size=(20, 8)).T)
+        assert (
+            bs.solve_components(A, 2, 2, scheme=scheme, sweeps=1).joint_gap > joint.SEEN
+        )
+
+
+def test_nodes_of_all_searches_are_within_the_limit_and_counted(swept, monkeypatch):
+    """With 23 of 80 left, two searches took 17 and 23, and none were counted."""
+    search, taken = joint_split_module.entry_bound, []
+
+    def counted(*arguments, **options):
+        found = search(*arguments, **options)
+        taken.append(found.nodes)
+        return found
+
+    monkeypatch.setattr(joint_split_module, "entry_bound", counted)
+    cov, budget = bs.Covariance.from_matrix(correlated()), Budget(bs.Limits(nodes=80))
+    budget.nodes = 57
+    plain = float(swept.explained_variance.sum())
+    proof = joint_claim(
+        cov,
+        swept.results,
+        swept.first,
+        swept.scheme,
+        (plain, plain),
+        budget,
+        prove=True,
+    )[2]
+    assert isinstance(proof, JointSplit)
+    assert 17 <= sum(taken) <= 23
+    assert 57 + sum(taken) <= budget.nodes <= 80
+
+
+def test_limits_reach_the_search_behind_the_joint_bound(swept):
+    A, claimed = correlated(), swept.joint_upper_bound
+    first, *_, last = swept.verify(A)
+    assert last.complete
+    for limits in ({"max_nodes": 1}, {"time_limit": 1e-6}):
+        first, *_, last = swept.verify(A, **limits)
+        (left,) = [words for words in last.unchecked if "joint bound" in words]
+        assert f"at most {claimed:.12g}, by split entry dual: more nodes" in left
+        assert last.upper_bound == np.inf
+    assert not any("joint" in words for words in first.unchecked)
+    low = replace(swept.joint_proof, upper_bound=0.9 * swept.joint_total)
+    claim = replace(swept, joint_proof=low, joint_upper_bound=low.upper_bound)
+    with pytest.raises(bs.VerificationError, match="more than the joint"):
+        claim.verify(A, max_nodes=1)
 
 
 def test_what_is_claimed_is_checked(swept):

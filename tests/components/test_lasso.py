@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -44,7 +45,8 @@ def test_a_larger_penalty_leaves_fewer_features():
     leading, sizes = directions(X, 3)
     found = lasso_components(lambda V: X.T @ (X @ V), leading, sizes)
     counts = [np.count_nonzero(V) for V in found]
-    assert counts == sorted(counts, reverse=True)
+    assert len(counts) > 2
+    assert all(more > fewer for more, fewer in pairwise(counts))
     assert all(V.shape == (3, X.shape[1]) for V in found)
 
 

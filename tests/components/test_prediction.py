@@ -28,6 +28,12 @@ FOREVER = Deadline(None)
 ROUNDING = 1e-9
 
 
+def predicting(
+    weight: float, disjoint: bool = False, above: bool = False
+) -> bs.ResidualDeflation:
+    return bs.ResidualDeflation(disjoint=disjoint, prediction=weight, above_lasso=above)
+
+
 def value(A: np.ndarray, V: np.ndarray, weight: float) -> float:
     """J, by the functions that report adjusted variance and R²."""
     cov = bs.Covariance.from_matrix(A)
@@ -60,7 +66,7 @@ def test_one_component_is_that_of_brute_force(seed, weight):
         best = max(best, float((np.log(s) + weight * np.log(rho)).max()))
     start = np.eye(6)[:1]
     cov = bs.Covariance.from_matrix(A)
-    V = more_predictive(cov, start, [2], weight, False, FOREVER)
+    V = more_predictive(cov, start, [2], predicting(weight), FOREVER)
     assert np.count_nonzero(V) <= 2
     assert total_value(A, V, weight) >= best - 1e-6
 
@@ -76,7 +82,7 @@ def test_a_set_is_measured_as_it_is_reported_and_never_falls(seed, disjoint):
     now = search.measure(greedy)
     reported = total_value(A / search.unit, now.V, 2.0)
     assert now.value(Goal(2.0)) == pytest.approx(reported, abs=1e-9)
-    V = more_predictive(cov, greedy, [3, 3, 3], 2.0, disjoint, FOREVER)
+    V = more_predictive(cov, greedy, [3, 3, 3], predicting(2.0, disjoint), FOREVER)
     assert value(A, V, 2.0) >= value(A, greedy, 2.0) - 1e-9
     np.testing.assert_allclose(np.linalg.norm(V, axis=1), 1.0)
     assert (np.count_nonzero(V, axis=1) <= 3).all()
@@ -104,7 +110,7 @@ def test_two_components_are_those_of_brute_force():
     adjusted = np.where(np.isfinite(left), own[:, None] + left, 0.0)
     best = (np.log(np.maximum(adjusted, 1e-9)) + weight * np.log(predicted_)).max()
     cov = bs.Covariance.from_matrix(A)
-    found = more_predictive(cov, np.eye(5)[:2], [2, 2], weight, False, FOREVER)
+    found = more_predictive(cov, np.eye(5)[:2], [2, 2], predicting(weight), FOREVER)
     assert (np.count_nonzero(found, axis=1) == 2).all()
     assert total_value(A, found, weight) >= best - 1e-9
 
@@ -166,7 +172,9 @@ def test_where_nothing_holds_it_is_the_lasso_that_is_raised(monkeypatch):
     """Costs of nothing leave all to the hard bound."""
     monkeypatch.setattr(goal_module, "COSTS", (0.0, 0.0))
     cov = bs.Covariance.from_data(overlapping_factors(seed=2))
-    V = more_predictive(cov, np.eye(30)[:3], [4] * 3, 300.0, False, FOREVER, 0, True)
+    V = more_predictive(
+        cov, np.eye(30)[:3], [4] * 3, predicting(300.0, above=True), FOREVER
+    )
     assert (reached(cov, V) >= (1 - ROUNDING) * of_the_lasso(cov)).all()
 
 
@@ -184,7 +192,7 @@ def test_a_core_finds_what_all_features_do(monkeypatch):
     found = []
     for whole in (512, 0):
         monkeypatch.setattr(prediction, "WHOLE", whole)
-        found.append(more_predictive(cov, start, [4, 4], 2.0, False, FOREVER))
+        found.append(more_predictive(cov, start, [4, 4], predicting(2.0), FOREVER))
     values = [value(cov.submatrix(slice(None)), V, 2.0) for V in found]
     assert values[1] == pytest.approx(values[0], abs=1e-3)
 
@@ -194,7 +202,7 @@ def test_too_many_features_for_a_core(monkeypatch):
     monkeypatch.setattr(prediction, "LARGEST", 6)
     cov = bs.Covariance.from_data(overlapping_factors())
     greedy = bs.solve_components(cov, 4, 3, scheme="residual").components
-    V = more_predictive(cov, greedy, [4] * 3, 2.0, False, FOREVER)
+    V = more_predictive(cov, greedy, [4] * 3, predicting(2.0), FOREVER)
     np.testing.assert_allclose(np.abs(V @ greedy.T).max(axis=0), 1.0)
 
 
@@ -283,7 +291,7 @@ def test_the_unit_of_the_data_changes_nothing(scale):
 def test_without_time_components_are_those_before():
     cov = bs.Covariance.from_data(overlapping_factors())
     greedy = bs.solve_components(cov, 4, 3, scheme="residual").components
-    V = more_predictive(cov, greedy, [4] * 3, 2.0, False, Deadline(0.0))
+    V = more_predictive(cov, greedy, [4] * 3, predicting(2.0), Deadline(0.0))
     np.testing.assert_allclose(np.abs(V @ greedy.T).max(axis=0), 1.0)
 
 
@@ -312,7 +320,9 @@ def products_until(looks: int, monkeypatch, above: bool) -> tuple[int, np.ndarra
         return product(self, x)
 
     monkeypatch.setattr(Prediction, "product", counted)
-    V = more_predictive(cov, start, [4] * 3, 300.0, False, Looks(looks), 0, above)
+    V = more_predictive(
+        cov, start, [4] * 3, predicting(300.0, above=above), Looks(looks)
+    )
     return len(made), V
 
 
@@ -357,7 +367,9 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_the_core_is_as_large_as_memory_allows(memory, sizes):
     cov = bs.Covariance.from_data(overlapping_factors(40, 120))
     start = np.eye(120)[:3]
-    V = more_predictive(cov, start, [4] * 3, 2.5, False, FOREVER, 0, True, memory)
+    V = more_predictive(
+        cov, start, [4] * 3, predicting(2.5, above=True), FOREVER, memory=memory
+    )
     assert 4 * 8 * max(sizes) ** 2 <= memory / 2
     assert max(sizes) > 0 or memory == 2**10  # not even the features to begin with
     assert (reached(cov, V) >= (1 - ROUNDING) * of_the_lasso(cov)).all()
@@ -525,6 +537,6 @@ def test_supports_to_start_from_are_begun_with(disjoint):
 def test_sets_that_do_not_fit_the_core_are_left_out(sizes):
     """One of them that was too large kept all from being begun with."""
     cov = bs.Covariance.from_data(overlapping_factors(40, 120))
-    V = more_predictive(cov, None, [4] * 3, 2.5, False, FOREVER, 0, False, 2**15)
+    V = more_predictive(cov, None, [4] * 3, predicting(2.5), FOREVER, memory=2**15)
     assert V is not None
     assert 0 < max(sizes) <= 22

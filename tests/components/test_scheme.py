@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from blockspca.certificate import restated
 from blockspca.components.earlier import with_earlier_bound
 from blockspca.components.scheme import BaseScheme, completed
 from blockspca.components.scheme_names import SCHEMES, as_scheme
-from blockspca.components.schemes import used_features
+from blockspca.components.schemes import scheme_name, used_features
 from blockspca.covariance.derived import masked
 
 A = np.cov((np.random.default_rng(0).normal(size=(30, 9)) * np.arange(3, 12)).T)
@@ -81,9 +82,63 @@ def test_only_a_margin_takes_the_bound_of_an_earlier_component():
     loose = restated(
         second, upper_bound=2 * first.upper_bound, status=bs.Status.FEASIBLE
     )
-    assert with_earlier_bound(loose, cov, [first], Bare()) is loose
-    told = with_earlier_bound(loose, cov, [first], Telling())
+    assert with_earlier_bound(loose, cov, [first], completed(Bare())) is loose
+    told = with_earlier_bound(loose, cov, [first], completed(Telling()))
     assert told.upper_bound == first.upper_bound
+
+
+#: What a certificate calls schemes: whatever is not the default of a parameter.
+NAMED = {
+    "Orthogonalised": bs.Orthogonalised(penalty=100),
+    "Orthogonalised(penalty=1)": bs.Orthogonalised(penalty=np.float32(1)),
+    "ResidualDeflation": bs.ResidualDeflation(),
+    "ResidualDeflation(disjoint=True)": bs.ResidualDeflation(disjoint=True),
+    "ResidualDeflation(prediction=2.5, above_lasso=True)": as_scheme("predictive"),
+    "ResidualDeflation(unless_dominated=0)": bs.ResidualDeflation(unless_dominated=0),
+    "UncorrelatedScores": bs.UncorrelatedScores(),
+    "Bare": Bare(),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_certificate_names_what_is_not_default(name):
+    assert scheme_name(NAMED[name]) == scheme_name(completed(NAMED[name])) == name
+    assert scheme_name(NAMED[name], swept=True) == f"{name}, given the others"
+
+
+@pytest.mark.parametrize("kind", [type(as_scheme(name)) for name in SCHEMES])
+def test_every_parameter_is_named(kind):
+    """One that is not could be rebuilt with another value."""
+    assert all(isinstance(f.default, (int, float, type(None))) for f in fields(kind))
+
+
+def test_certificates_without_the_penalty_are_still_of_their_scheme():
+    scheme = bs.Orthogonalised(penalty=1.0)
+    found = bs.solve_components(A, 3, 2, scheme=scheme)
+    assert all(check.complete for check in found.verify(A))
+    first, second = found.results
+    older = replace(found, results=(first, restated(second, scheme="Orthogonalised")))
+    assert all(check.complete for check in older.verify(A))
+    other = restated(second, scheme="Orthogonalised(penalty=2)")
+    with pytest.raises(bs.VerificationError, match="another place or scheme"):
+        replace(found, results=(first, other)).verify(A)
+
+
+class OrthogonalOfAUser(Bare):
+    """Orthogonal components of a user, who says so."""
+
+    adds_variances = orthogonal = True
+    check, problem, solve = (
+        lambda self, *given, name=name: getattr(bs.Orthogonalised(), name)(*given)
+        for name in ("check", "problem", "solve")
+    )
+
+
+def test_orthogonal_components_of_a_user_are_checked_and_bounded_as_such():
+    ours = bs.solve_components(A, 3, 2, scheme="orthogonal")
+    found = bs.solve_components(A, 3, 2, scheme=OrthogonalOfAUser())
+    assert found.joint_upper_bound == ours.joint_upper_bound
+    assert "orthogonal" in found.verify(A)[-1].checks[-2]
 
 
 @pytest.mark.parametrize("name", SCHEMES)

@@ -85,6 +85,44 @@ def test_every_bound_is_one(seed):
             assert search.bound >= best - 1e-14 * abs(best)
 
 
+def test_a_search_goes_on_from_where_it_was_stopped():
+    cov = bs.Covariance.from_matrix(matrix(0, 12))
+    shared = SharedProblem.of(cov, 5, 2)
+    start = SharedSet.of(cov, np.arange(5), 2)
+    at_once, in_parts = (SharedSearch(shared, start, Budget()) for _ in range(2))
+    at_once.run()
+    assert at_once.nodes > 9
+    for most in (1, 4, 9, None):
+        in_parts.run(most)
+        assert most is None or in_parts.nodes in (most, most + 1)
+    assert in_parts.nodes == at_once.nodes
+    assert in_parts.bound == at_once.bound
+
+
+@pytest.mark.usefixtures("searches")
+def test_one_leaf_is_one_node():
+    """All that vary: it was counted twice, so that its claim was that of a search."""
+    cov = bs.Covariance.from_matrix(np.diag([3.0, 2.0, 1.0]))
+    shared = SharedProblem.of(cov, 3, 2)
+    search = SharedSearch(shared, SharedSet.of(cov, np.arange(3), 2), Budget())
+    search.run()
+    assert search.has_branched
+    assert search.nodes == 1
+    assert search.bound == pytest.approx(5.0)
+
+
+def test_a_path_may_descend():
+    """The set of three was given to k = 2, which refused it."""
+    A = matrix(0, 8)
+    for ks in ([3, 2], [4, 2, 3], [5, 5, 2]):
+        path = bs.solve_shared_path(A, ks, 2, start=range(min(3, ks[0])))
+        assert list(path) == list(dict.fromkeys(ks))
+        for k, found in path.items():
+            assert found.objective == pytest.approx(exhaustive(A, k, 2))
+    with pytest.raises(ValueError, match="start has 3 features for k = 2"):
+        bs.solve_shared_path(A, [2, 3], 2, start=range(3))
+
+
 @pytest.mark.usefixtures("searches")
 @pytest.mark.parametrize("seed", [0, 1, 4])
 def test_features_that_are_kept_in(seed):

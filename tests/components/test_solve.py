@@ -423,6 +423,21 @@ def test_an_interrupt_of_a_search_for_the_joint_bound_is_one_of_the_call(
     assert found.statuses[-1] is bs.Status.INTERRUPTED
 
 
+def test_starts_that_are_no_list_are_refused_by_name():
+    A = np.diag([3.0, 2.0, 1.0])
+    for start in (3, "ab"):
+        with pytest.raises(TypeError, match=r"start = .* one for each component"):
+            bs.solve_components(A, 2, 2, start=start)
+
+
+def test_names_of_a_frame_are_one_for_each_feature():
+    found = bs.solve_components(np.diag([3.0, 2.0, 1.0]), 1, 2)
+    assert list(found.to_frame(["a", "b", "c"]).index) == ["a", "b"]
+    for names in (["a"], ["a", "b"], list("abcd")):
+        with pytest.raises(ValueError, match=f"names has {len(names)} .* 3 features"):
+            found.to_frame(names)
+
+
 def test_repr_has_a_line_for_each_component(X):
     """It was pages long: every array of every result."""
     found = bs.solve_components(bs.Covariance.from_data(X), 5, 3)
@@ -505,3 +520,14 @@ def test_a_search_for_orthogonal_components_ends_with_its_time():
     assert found is not None
     assert abs(basis[found.support, 0] @ found.loadings) < 1e-12
     assert in_no_time < 5 < len(tried)
+
+
+def test_raw_data_of_unequal_variances_are_proved() -> None:
+    """The variances of wines go from 0.015 to 99,167, and A is formed of them."""
+    from sklearn.datasets import load_wine
+
+    cov = bs.Covariance.from_data(load_wine().data)
+    found = bs.solve_components(cov, 2, 4, scheme="residual")
+    assert set(found.statuses[:3]) == {bs.Status.OPTIMAL}
+    assert max(found.gaps) < 1e-8
+    assert all(check.complete for check in found.verify(cov))

@@ -70,6 +70,7 @@ def sources(X: np.ndarray) -> dict[str, tuple[Covariance, Exact]]:
     of_data, of_matrix = exact_covariance(X), exact(A)
     return {
         "dense": (Covariance.from_data(X), of_data),
+        "formed": (Covariance.from_data(X).formed(), of_data),
         "sparse": (Covariance.from_data(sp.csr_array(X)), of_data),
         "chunks": (Covariance.from_chunks([X[:4], X[4:]]), of_data),
         "dask": (Covariance.from_data(dask.from_array(X, chunks=(4, 3))), of_data),
@@ -203,6 +204,24 @@ def test_a_residual_of_data_that_is_formed_states_the_error_of_its_columns():
     assert isinstance(left, ResidualDataSource)
     left.column_errors[2] = 0.1
     assert form(left).entry_error() >= 0.1 * np.sqrt(left.diagonal().max())
+
+
+def test_small_variances_keep_their_digits_beside_large_ones() -> None:
+    """Also if A was formed: its entries err by the largest variance of all."""
+    sizes = np.array([1e4, 1e3, 10.0, 1.0, 1.0, 1.0])
+    X = np.random.default_rng(0).normal(size=(60, 6)) * sizes
+    cov = Covariance.from_data(X).formed()
+    assert cov.in_memory
+    V = np.eye(6)[:3]
+    view = residual(cov, V)
+    assert view.in_memory
+    assert largest_error(view, exact_residual(exact_covariance(X), V)) < 1e-11
+    assert view.entry_error < 1e-8
+    assert cov.entry_error > 1e-7
+    # Data of one size are left as they are formed, and what is derived has no data.
+    for other in (Covariance.from_data(X / sizes).formed(), masked(cov, [4])):
+        assert regressed(other, V).basis is None
+    assert regressed(cov, V).basis is not None
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

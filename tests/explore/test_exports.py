@@ -18,11 +18,12 @@ from blockspca.cli.main import run
 from blockspca.cli.options import ReadOptions, ShowOptions
 from blockspca.components.scheme_names import SCHEMES
 from blockspca.explore import explore_table, messages
-from blockspca.explore.dataset import Source
+from blockspca.explore.dataset import Dataset, Source
 from blockspca.explore.engine import Engine
 from blockspca.explore.exports import _proof, commands
 from blockspca.explore.scripts import script
 from blockspca.explore.state import State
+from blockspca.io import Table
 
 from .conftest import make_dataset
 
@@ -105,15 +106,27 @@ def test_script_and_command_find_the_same(engine, state, tmp_path, monkeypatch, 
     assert "Every claim holds." in capsys.readouterr().out
 
 
-def test_a_script_of_data_in_memory_names_them():
+@pytest.mark.parametrize("state", [STATES[1], replace(STATES[1], weight=0.5)])
+def test_a_script_of_data_in_memory_names_them(state):
     dataset = make_dataset(source=Source())
-    state = replace(STATES[1], weight=None)
-    made = {"X": dataset.table.values}
+    made = {"X": dataset.table.values, "B": dataset.background.values}
     exec(script(dataset, state), made)
     expected = Engine(dataset).solve(state)
     assert made["found"].results[0].objective == pytest.approx(
         expected.results[0].objective
     )
+
+
+def test_a_script_of_matrices_in_memory():
+    data = make_dataset()
+    tables = [np.cov(table.values.T) for table in (data.table, data.background)]
+    dataset = Dataset(Table(tables[0], is_matrix=True))
+    dataset = replace(dataset, background=Table(tables[1], is_matrix=True))
+    state = State(k=2, weight=0.5, exclude=(1,), seconds=600)
+    made = {"A": tables[0], "B": tables[1]}
+    exec(script(dataset, state), made)
+    expected = Engine(dataset).solve(state).results[0].objective
+    assert made["found"].results[0].objective == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("missing", ["tornado", "plotly", "jinja2"])

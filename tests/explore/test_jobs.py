@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 
 import pytest
 
+from blockspca.explore import jobs
 from blockspca.explore.jobs import Job, Priority, Worker
 from blockspca.numerics.threads import proof_threads, scan_threads
 
@@ -89,6 +91,64 @@ def test_an_interruption_that_comes_late_harms_no_other_job(worker):
         worker._insist(first)
         worker.submit(job(lambda _, after=after: after.set()))
         assert after.wait(SOON)
+
+
+def test_an_interruption_harms_nobody_while_an_error_is_told(worker):
+    """It ended the thread: the page was never answered again."""
+    begun, told, after = (threading.Event() for _ in range(3))
+
+    def failed(error: Exception) -> None:
+        begun.set()
+        for _ in range(200):
+            time.sleep(0.005)
+        told.set()
+
+    worker.submit(job(lambda _: 1 / 0, failed=failed))
+    assert begun.wait(SOON)
+    worker.stop("tab")
+    worker.submit(job(lambda _: after.set(), owner="other"))
+    assert after.wait(SOON)
+    assert told.is_set()
+
+
+def test_an_interruption_at_any_moment_ends_one_job_at_most(worker):
+    """Also one that is sent when the work has just ended."""
+    rng, done = random.Random(0), []
+
+    def work(this: Job) -> None:
+        for _ in range(rng.randrange(300)):
+            pass
+
+    for number in range(300):
+        this = job(work, owner=number)
+        worker.submit(this)
+        for _ in range(rng.randrange(300)):
+            pass
+        worker._insist(this)
+        worker.submit(job(lambda _, number=number: done.append(number), owner="last"))
+    worker.close()
+    assert done == list(range(300))
+
+
+def test_an_interruption_that_is_sent_late_is_called_back(worker, monkeypatch):
+    """The worker went on once 1000 rounds of a loop had passed."""
+    sent, raised = threading.Event(), jobs._raise_in
+
+    def slow(thread: int, exception: type[BaseException] | None) -> None:
+        if exception is not None:
+            sent.set()
+            time.sleep(0.1)
+        raised(thread, exception)
+
+    monkeypatch.setattr(jobs, "_raise_in", slow)
+    begun, after = threading.Event(), threading.Event()
+    this = job(lambda _: (begun.set(), sent.wait(SOON)))
+    worker.submit(this)
+    assert begun.wait(SOON)
+    worker._insist(this)
+    worker.submit(job(lambda _: after.set(), owner="other"))
+    assert after.wait(SOON)
+    assert this.finished
 
 
 def test_work_ahead_gives_way_to_an_answer_and_is_done_later(worker):

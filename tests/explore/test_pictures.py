@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from importlib.resources import files
 
 import numpy as np
 import pytest
 
 from blockspca.explore import pictures
-from blockspca.explore.pictures import Samples, categories, in_polygon, shades
+from blockspca.explore.pictures import Samples, in_polygon
 from blockspca.explore.state import State
+from blockspca.plotting._layout import MAX_GROUPS, SHADES
 
 from .conftest import make_dataset
 
@@ -35,7 +37,7 @@ def test_a_grid_counts_every_sample_once(many):
     assert inside["count"] == max(grid["count"])
     most = max(inside["colours"], key=lambda pair: pair[1])[1]
     code = grid["colour"][grid["cell"].index(cell)]
-    legend = samples.colours.legend
+    legend = samples.colours.names
     assert dict(map(tuple, inside["colours"]))[legend[code]] == most
 
 
@@ -55,30 +57,16 @@ def test_a_polygon_agrees_with_a_count_by_hand(many):
     assert not in_polygon(samples.x, samples.y, diamond[:2]).any()
 
 
-def test_many_categories_become_other():
-    values = [f"kind {i}" for i in range(30) for _ in range(31 - i)]
-    found = categories(values)
-    assert len(found.legend) == pictures.MAX_COLOURS
-    assert found.legend[0] == "kind 0"
-    assert found.legend[-1] == "other"
-    assert found.codes.max() == pictures.MAX_COLOURS - 1
-    assert found.codes[0] == 0
-
-
-def test_numbers_become_shades():
-    found = categories(np.linspace(0, 1, 100))
-    assert found.ordered
-    assert found.codes[0] == 0
-    assert found.codes[-1] == pictures.SHADES - 1
-    with_gap = shades(np.array([1.0, np.nan, 2.0]))
-    assert with_gap.codes.tolist() == [0, -1, pictures.SHADES - 1]
-    assert shades(np.full(4, 2.0)).codes.tolist() == [0] * 4
-
-
 @pytest.mark.parametrize("label", ["component 9", "component x", "unknown", None])
 def test_a_label_that_is_not_there_colours_nothing(label):
     dataset = make_dataset()
     samples = Samples.of(dataset, State(label=label), np.zeros((60, 1)))
-    assert samples.colours.legend == ()
-    assert (samples.colours.codes == -1).all()
+    assert samples.colours.names == ()
+    assert (samples.colours.of == -1).all()
     assert np.isfinite(samples.ranges()).all()
+
+
+def test_every_group_has_a_colour_and_every_shade_one():
+    style = (files("blockspca.explore") / "assets" / "style.css").read_text()
+    assert all(f"--colour-{j}:" in style for j in range(MAX_GROUPS))
+    assert all(f"--shade-{j}:" in style for j in range(SHADES))

@@ -353,3 +353,17 @@ def test_stopping_frees_the_port():
         get(page, root(page))
     assert page.url in repr(page)
     assert page.url in page._repr_html_()
+
+
+def test_a_server_that_does_not_start_is_no_wait_without_end(monkeypatch):
+    """Only `ready` ended the wait for it."""
+
+    async def fails(self, ready):
+        self.worker.abandon()
+        for socket in self._sockets:
+            socket.close()
+        raise OSError("no more files")
+
+    monkeypatch.setattr(server_module.Server, "serve", fails)
+    with pytest.raises(OSError, match="no more files"):
+        explore_table(make_dataset())

@@ -101,6 +101,47 @@ def test_an_interrupted_resample_ends_all(monkeypatch):
 
     monkeypatch.setattr(module, "solve_components", interrupted)
     X = np.random.default_rng(0).normal(size=(20, 6))
-    with pytest.raises(KeyboardInterrupt):
-        bs.stability(X, 2, n_resamples=10)
+    with pytest.warns(UserWarning, match="interrupted: 2 of 10 resamples") as said:
+        found = bs.stability(X, 2, n_resamples=10)
     assert len(calls) == 3
+    assert len(said) == 1
+    assert found.interrupted
+    assert found.n_resamples == 2
+    with pytest.raises(KeyboardInterrupt):  # nothing is known
+        bs.stability(X, 2, n_resamples=10)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_nodes_are_for_all_resamples_together(monkeypatch, n_jobs):
+    """Each had the full limit."""
+    module = importlib.import_module("blockspca.inspection.stability")
+    whole, used = module.solve_components, []
+
+    def counted(*arguments, **options):
+        assert options["limits"].nodes <= 5
+        found = whole(*arguments, **options)
+        used.append(sum(result.nodes for result in found.results))
+        return found
+
+    monkeypatch.setattr(module, "solve_components", counted)
+    X = np.random.default_rng(0).normal(size=(30, 20))
+    limits = bs.Limits(nodes=50)
+    found = bs.stability(X, 6, n_resamples=10, limits=limits, n_jobs=n_jobs)
+    assert sum(used[:-n_jobs]) < 50  # a search looks at its limit between slices
+    assert found.n_resamples == len(used) < 10
+
+
+def test_the_k_that_was_used_is_kept(X: np.ndarray) -> None:
+    """A share was kept as 0, and an array was an error after all resamples."""
+    assert bs.stability(X, 0.5, n_resamples=2).k == 5
+    found = bs.stability(X, np.array([4, 2]), n_resamples=2, n_components=2)
+    assert found.k == (4, 2)
+    assert bs.stability(X, np.int64(3), n_resamples=2).k == 3
+
+
+@pytest.mark.parametrize("k", ["a", 99, None, np.array([[1, 2]])])
+def test_k_is_checked_before_any_resample(monkeypatch, X, k) -> None:
+    module = importlib.import_module("blockspca.inspection.stability")
+    monkeypatch.setattr(module, "_in_time", None)
+    with pytest.raises((TypeError, ValueError), match="k"):
+        bs.stability(X, k)

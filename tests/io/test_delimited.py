@@ -282,6 +282,34 @@ def test_text_among_numbers_is_told_from_names(tmp_path, text, said):
     assert said in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2001,2002,2003\n1,2,3\n4,5,1\n6,7,8\n",  # above all others
+        "2001,2005,2006\n1,2,NA\n4,5,NA\n4,5,1\n",
+        "1990,2000,2010\n1,900,3\n1995,5,1\n",  # equal steps
+        "10,20\n1,2\n3,4\n",
+    ],
+)
+def test_whole_numbers_above_whole_numbers_are_asked_about(tmp_path, text):
+    """Years were read as a sample, which had nearly all the variance."""
+    file = tmp_path / "years.csv"
+    file.write_text(text)
+    with pytest.raises(ReadError, match="may be names or a sample"):
+        read_table(file)
+    assert read_table(file, header=True).feature_names == tuple(
+        text.splitlines()[0].split(",")
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1,2,3\n1,2,3\n4,5,1\n", "1,3,8\n4,1,2\n", "3,2,1\n9,0,0\n4,4,4\n", "1,2\n3,4\n"],
+)
+def test_whole_numbers_like_the_others_are_a_sample(tmp_path, text):
+    assert assert_read_silently(tmp_path, text).feature_names is None
+
+
 @pytest.mark.parametrize("gap", ["NA", "", ".", "?"])
 def test_a_first_row_with_a_gap_is_a_sample(tmp_path, gap):
     """It was taken for names, and the sample was lost without a word."""

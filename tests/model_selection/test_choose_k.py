@@ -138,6 +138,34 @@ def test_bad_arguments(kwargs, words):
         bs.choose_k(with_factor(5), **kwargs)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"scale": True},
+        {"missing": "nonsense"},
+        {"missing": "pairwise"},
+        {"constant": "ignore"},
+        {"n_permutations": 5},
+        {"feature_names": ["a", "b"]},
+        {"feature_names": np.array(["a", "b"])},
+    ],
+)
+def test_what_a_covariance_has_no_use_for_is_refused(given):
+    """It was not looked at."""
+    cov = bs.Covariance.from_matrix(np.diag([2.0, 1.0]))
+    name = next(iter(given))
+    with pytest.raises(ValueError, match=rf"^{name} = .* with a Covariance: pass the"):
+        bs.choose_k(cov, **given)
+
+
+def test_a_fraction_of_data_is_refused():
+    with pytest.raises(
+        ValueError, match=r"fraction = 0\.5 with data, .* pass a Covariance"
+    ):
+        bs.choose_k(with_factor(5), fraction=0.5)
+    assert bs.choose_k(with_factor(5), 2, fraction=0.9, n_permutations=2).k == 2
+
+
 def test_bad_data():
     with pytest.raises(ValueError, match="missing='pairwise'"):
         bs.choose_k(np.array([[1.0, np.nan], [2.0, 1.0]]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -39,7 +41,16 @@ def test_sparse_data_and_seeds_give_the_same():
     dense = bs.choose_n_components(X, 4, 3, rng=1)
     again = bs.choose_n_components(X, 4, 3, rng=1)
     np.testing.assert_array_equal(dense.reference, again.reference)
-    assert bs.choose_n_components(sp.csr_array(X), 4, 3, rng=1).n_components == 2
+    sparse = bs.choose_n_components(sp.csr_array(X), 4, 3, rng=1)
+    assert dense.n_components == sparse.n_components == 2
+    np.testing.assert_allclose(sparse.variances, dense.variances, rtol=1e-9)
+    # Zeros are not permuted apart from the rest, so that these are other draws.
+    np.testing.assert_array_equal(
+        sparse.reference, bs.choose_n_components(sp.csr_array(X), 4, 3, rng=1).reference
+    )
+    np.testing.assert_allclose(
+        sparse.reference.mean(axis=0), dense.reference.mean(axis=0), rtol=0.05
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,11 +58,34 @@ def test_sparse_data_and_seeds_give_the_same():
     [
         ({"n_permutations": 5}, "cannot give a p-value"),
         ({"significance": 0.0}, "significance"),
+        ({"significance": "a"}, "significance = 'a' is of type str; pass a number"),
+        ({"significance": None}, "significance = None"),
         ({"n_max": 0}, "n_max"),
         ({"n_max": 99}, "n_components"),
         ({"k": 99}, "k = 99"),
     ],
 )
 def test_bad_arguments(changes, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         bs.choose_n_components(factors(1), **({"k": 4} | changes))
+
+
+@pytest.mark.parametrize("call", [0, 3])
+def test_an_interruption_ends_the_choice(call, monkeypatch):
+    """Of the data or of a permutation: fewer sets would be another choice."""
+    calls = []
+
+    def interrupted(*args, **options):
+        calls.append(len(calls))
+        found = bs.solve_components(*args, **options)
+        if calls[-1] < call:
+            return found
+        stopped = replace(found.results[-1], status=bs.Status.INTERRUPTED)
+        return replace(found, results=(*found.results[:-1], stopped))
+
+    monkeypatch.setattr(
+        "blockspca.model_selection.choose_n_components.solve_components", interrupted
+    )
+    with pytest.raises(KeyboardInterrupt):
+        bs.choose_n_components(factors(2), 4, 3, rng=0)
+    assert len(calls) == call + 1

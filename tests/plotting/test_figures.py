@@ -43,7 +43,7 @@ def drawn(solved, name, ax):
         "band": lambda: plotting.plot_sparsity_path(
             bs.solve_path(COV, 5, limits=bs.Limits(gap=0.5)), ax=ax
         ),
-        "scores": lambda: plotting.plot_scores(X[:, :2], colour=X[:, 0] > 0, ax=ax),
+        "scores": lambda: plotting.plot_scores(X[:, :2], color=X[:, 0] > 0, ax=ax),
         "one score": lambda: plotting.plot_scores(X[:, 0], ax=ax),
         "proof": lambda: plotting.plot_proof(events, ax=ax),
         "folds": lambda: plotting.plot_cross_validation(bs.cross_validate(X, 4), ax=ax),
@@ -153,6 +153,9 @@ def test_selected_features_hold_those_asked_for():
         (lambda: plotting.plot_permutation_reference(3), "pass a PermutationRef"),
         (lambda: plotting.plot_scores(np.empty((3, 0))), r"shape \(3, 0\)"),
         (lambda: plotting.plot_scores("x"), "transform returns"),
+        (lambda: plotting.plot_alternatives(3), "pass an Alternatives, which"),
+        (lambda: plotting.plot_stability(3), "found is of type int; pass a Stability"),
+        (lambda: plotting.plot_components(3), "found is of type int; pass a Compone"),
         (
             lambda: plotting.plot_scores(np.eye(3), components=(0, 3)),
             r"components = \(0, 3\) for scores of 3",

@@ -9,13 +9,13 @@ import blockspca as bs
 
 pytest.importorskip("jinja2")
 
+from blockspca.plotting._layout import MAX_GROUPS
 from blockspca.report import Report, build_report
 from blockspca.report.scores import (
-    MAX_GROUPS,
     MAX_POINTS,
     ScorePicture,
     arrows,
-    label_groups,
+    drawn_groups,
 )
 
 
@@ -30,20 +30,24 @@ def report(n: int, labels: tuple[str, ...] | None = None) -> tuple[Report, np.nd
 
 
 def test_groups_are_the_labels_by_size():
-    groups, of = label_groups(("b", "a", "b", "", "b", "a"))
+    groups, of = drawn_groups(("b", "a", "b", "", "b", "a"))
     assert [(g.name, g.size) for g in groups] == [("b", 3), ("a", 2), ("no label", 1)]
     assert of.tolist() == [0, 1, 0, 2, 0, 1]
     assert len({(g.style, g.shape) for g in groups}) == 3
 
 
 def test_no_two_labels_are_drawn_alike():
-    groups, _ = label_groups(tuple(f"kind {i}" for i in range(MAX_GROUPS)))
+    groups, _ = drawn_groups(tuple(f"kind {i}" for i in range(MAX_GROUPS)))
     assert len({(g.style, g.shape) for g in groups}) == MAX_GROUPS
 
 
 def test_more_labels_than_one_can_tell_apart_are_gathered():
     labels = tuple(f"kind {i % 30}" for i in range(100)) + ("kind 0",) * 5
-    groups, of = label_groups(labels)
+    groups, of = drawn_groups(labels)
+    unlabelled = drawn_groups((*labels, ""))[0][-1]
+    assert (unlabelled.style, unlabelled.shape) not in {
+        (g.style, g.shape) for g in groups
+    }
     assert len(groups) == MAX_GROUPS
     assert groups[0].name == "kind 0"
     assert groups[-1].name == f"other ({30 - MAX_GROUPS + 1} labels)"
@@ -53,12 +57,12 @@ def test_more_labels_than_one_can_tell_apart_are_gathered():
 
 def test_numbers_are_shades():
     values = np.linspace(-1, 3, 50)
-    groups, of = label_groups((*(str(v) for v in values), ""))
+    groups, of = drawn_groups((*(str(v) for v in values), ""))
     assert [group.style for group in groups] == [f"q{j}" for j in range(10)] + ["gx"]
     assert groups[0].name == "-1 to -0.6"
     assert (np.diff(of) >= 0).all()
     assert sum(group.size for group in groups) == 51
-    few, _ = label_groups(("1", "2", "1"))
+    few, _ = drawn_groups(("1", "2", "1"))
     assert [group.name for group in few] == ["1", "2"]
 
 

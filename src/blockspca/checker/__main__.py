@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TextIO
 
 from .check import check_proof
-from .fields import ProofError
+from .fields import ProofError, Unreadable
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Check a proof and print the verdict; return 0 if it holds and 1 if not.
 
-    Nothing is decided, and 2 is returned, where there is no such file; after Ctrl-C
+    Nothing is decided, and 2 is returned, where a file cannot be read; after Ctrl-C
     130, as shells have it.
     """
     parser = argparse.ArgumentParser(
@@ -45,6 +45,9 @@ def main(arguments: list[str] | None = None) -> int:
         )
     except OSError as error:  # which says nothing about the proof
         _say(f"{error.filename}: {error.strerror}", sys.stderr)
+        return 2
+    except Unreadable as error:  # nor does this
+        _say(str(error), sys.stderr)
         return 2
     except (ProofError, MemoryError) as error:
         _say(f"REFUSED: {error}")

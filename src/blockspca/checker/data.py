@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .fields import ProofError
+from .fields import ProofError, Unreadable
 
 
 def read_data(path: str | Path) -> np.ndarray:
@@ -35,9 +35,9 @@ def read_data(path: str | Path) -> np.ndarray:
             separator = {".csv": ",", ".tsv": "\t", ".txt": None}[path.suffix]
             found = _from_text(path, separator)
         else:
-            raise ProofError(f"{path.name}: .npy, .npz, .csv, .tsv or .txt is needed")
+            raise Unreadable(f"{path.name}: .npy, .npz, .csv, .tsv or .txt is needed")
     except (ValueError, IndexError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise ProofError(f"{path.name} cannot be read: {error}") from None
+        raise Unreadable(f"{path.name} cannot be read: {error}") from None
     return as_data(found)
 
 
@@ -70,7 +70,7 @@ def _from_archive(arrays: dict[str, np.ndarray]) -> np.ndarray:
             return arrays[name]
     two = [array for array in arrays.values() if array.ndim == 2]
     if len(two) != 1:
-        raise ProofError("the .npz needs an array X or A, or one array of rows")
+        raise Unreadable("the .npz needs an array X or A, or one array of rows")
     return two[0]
 
 
@@ -80,7 +80,7 @@ def _from_sparse(arrays: dict[str, np.ndarray]) -> np.ndarray:
     form = form.decode() if isinstance(form, bytes) else form
     needed = {"coo": {"row", "col"}}.get(form, {"indices", "indptr"})
     if form not in ("csr", "csc", "coo") or not needed | {"shape", "data"} <= {*arrays}:
-        raise ProofError(f"sparse data of format {form!r} are not known or not whole")
+        raise Unreadable(f"sparse data of format {form!r} are not known or not whole")
     if form == "coo":
         row, col = arrays["row"], arrays["col"]
     else:
@@ -91,7 +91,7 @@ def _from_sparse(arrays: dict[str, np.ndarray]) -> np.ndarray:
     if min(row.min(initial=0), col.min(initial=0)) < 0 or len(
         np.unique(row.astype(np.int64) * d + col)
     ) != len(row):
-        raise ProofError("sparse data with negative or repeated places are refused")
+        raise Unreadable("sparse data with negative or repeated places are refused")
     dense = np.zeros((n, d))
     dense[row, col] = as_data(arrays["data"][None])[0] if len(row) else 0.0
     return dense
@@ -104,7 +104,7 @@ def _from_text(path: Path, separator: str | None) -> np.ndarray:
     skip = int(not first or (bool(second) and not {*second} <= {*first}))
     columns = second if skip else first
     if not columns:
-        raise ProofError(f"{path.name} has no column of numbers")
+        raise Unreadable(f"{path.name} has no column of numbers")
     return np.loadtxt(
         path,
         delimiter=separator,

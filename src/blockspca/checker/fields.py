@@ -24,6 +24,10 @@ class ProofError(Exception):
     """The proof is not accepted; the message says why."""
 
 
+class Unreadable(ProofError):
+    """The data cannot be read, which says nothing about the proof."""
+
+
 class NotShown(ProofError):
     """The records do not show a bound, which may be true all the same."""
 

@@ -68,7 +68,7 @@ def inspect(
     Returns
     -------
     dict
-        Fields of `Report`; without what Ctrl-C has stopped.
+        Fields of `Report`, as far as Ctrl-C has let them come.
     bool
         Whether it was stopped.
     """
@@ -85,9 +85,12 @@ def inspect(
     try:
         if options.alternatives is not None:
             with display.working("Listing alternatives"):
-                fields["alternatives"] = alternatives(
+                listed = alternatives(
                     cov, ks[0], options.alternatives, limits=limits, n_jobs=n_jobs
                 )
+                fields["alternatives"] = listed
+            if listed.interrupted:
+                return fields, True
         if options.stability is not None:
             with display.working("Drawing the samples again"):
                 drawn = stability(
@@ -103,17 +106,19 @@ def inspect(
                     n_jobs=n_jobs,
                 )
                 fields["stability"] = replace(drawn, feature_names=cov.feature_names)
+            if drawn.interrupted:
+                return fields, True
         if options.importance:
             with display.working("Solving without each feature"):
-                fields["importance"] = tuple(
-                    feature_importance(
-                        components.problem(j, cov),
-                        result,
-                        limits=replace(limits, time=time / len(components)),
-                        n_jobs=n_jobs,
+                each = replace(limits, time=time / len(components))
+                for j, result in enumerate(components.results):
+                    problem = components.problem(j, cov)
+                    worth = feature_importance(
+                        problem, result, limits=each, n_jobs=n_jobs
                     )
-                    for j, result in enumerate(components.results)
-                )
+                    fields["importance"] = (*fields.get("importance", ()), worth)
+                    if worth.interrupted:
+                        return fields, True
     except KeyboardInterrupt:
         return fields, True
     return fields, False

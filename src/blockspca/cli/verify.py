@@ -21,7 +21,7 @@ from .options import File, ReadOptions, ShowOptions
 if TYPE_CHECKING:
     from ..certificate import Certificate
     from ..certify.verification import Verification
-    from ..components import Scheme
+    from ..components.scheme import BaseScheme
     from ..covariance.covariance import Covariance
     from ..result import Result
     from .loading import Loaded
@@ -129,13 +129,13 @@ def _check(
     cov: Covariance,
     results: tuple[Result, ...],
     index: int,
-    scheme: Scheme,
+    scheme: BaseScheme,
     done: list[Verification] | None,
     max_nodes: int,
 ) -> Verification:
     """Check one component, and name its file in what is wrong with it."""
     from ..certify.verification import VerificationError
-    from ..components.checks import check_component
+    from ..components.verified import check_component
 
     try:
         return check_component(
@@ -226,7 +226,7 @@ def _compare_written(
     summary: _Summary | None,
     everything: bool,
     results: tuple[Result, ...],
-    scheme: Scheme,
+    scheme: BaseScheme,
     loaded: Loaded,
     called: SchemeName,
 ) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -12,19 +13,14 @@ import numpy as np
 from .._validation import FloatArray
 from ..bound_names import BoundName
 from ..certify.claims import LAPACK_AGREEMENT
-from ..certify.verification import Verification, VerificationError, require
-from ..certify.verify import verify
+from ..certify.verification import VerificationError, require
 from ..covariance.covariance import Covariance
 from ..numerics.rounding import EPS
 from ..result import NEGLIGIBLE, Result
-from .earlier import check_earlier_bound
-from .finish import check_finished
 from .joint import are_orthogonal
 from .joint_entries import JointEntries
 from .joint_split import JointSplit
-from .orthogonal import Orthogonalised
-from .requests import is_disjoint
-from .scheme import Scheme
+from .scheme import BaseScheme, completed
 from .schemes import scheme_name
 from .shared_result import SharedSupport
 from .uncorrelated import UncorrelatedScores
@@ -46,37 +42,8 @@ if TYPE_CHECKING:
 REGRESSION_AGREEMENT = 1e-8
 
 
-def check_component(
-    cov: Covariance,
-    results: Sequence[Result],
-    index: int,
-    scheme: Scheme,
-    given: Sequence[Result],
-    done: Sequence[Verification] | None,
-    **options: Any,
-) -> Verification:
-    """Check the certificate of one component against its own problem.
-
-    Parameters
-    ----------
-    given : sequence of Result
-        The components that its problem depends on.
-    done : sequence of Verification or None
-        The checks of those before it, which its bound may rest on; None leaves such a
-        bound open.
-    **options
-        Passed to `blockspca.verify`.
-    """
-    result, problem = results[index], scheme.problem(cov, given)
-    check = verify(result, problem, **options)
-    check = check_finished(check, result, problem, cov, given, scheme, **options)
-    if done is None:
-        return check
-    return check_earlier_bound(check, cov, results, index, scheme, done)
-
-
 def check_relations(
-    results: Sequence[Result], scheme: Scheme, swept: bool = False
+    results: Sequence[Result], scheme: BaseScheme, swept: bool = False
 ) -> list[str]:
     """Check that components relate to each other as the scheme says; sentences.
 
@@ -87,12 +54,14 @@ def check_relations(
     for j, result in enumerate(results):
         certificate = result.certificate
         name = scheme_name(scheme, swept) if j or swept else ""
+        # Certificates of before do not name a penalty.
+        names = (name, re.sub(r"\(penalty=.*?\)", "", name))
         require(
             certificate is None
-            or (certificate.component, certificate.scheme) == (j + 1, name),
+            or (certificate.component == j + 1 and certificate.scheme in names),
             f"component {j + 1}: its certificate is for another place or scheme",
         )
-    if is_disjoint(scheme):
+    if scheme.disjoint:
         for i, j in combinations(range(len(results)), 2):
             shared = np.flatnonzero((results[i].x != 0) & (results[j].x != 0))
             require(
@@ -101,7 +70,7 @@ def check_relations(
                 "supports are claimed to be disjoint",
             )
         return ["supports: no feature is used twice"]
-    if isinstance(scheme, Orthogonalised):
+    if scheme.orthogonal:
         most = 0.0
         for i, j in combinations(range(len(results)), 2):
             product = abs(float(results[i].x @ results[j].x))
@@ -116,11 +85,14 @@ def check_relations(
     return []
 
 
-def check_variances(found: Components, cov: Covariance) -> tuple[list[str], list[str]]:
+def check_variances(
+    found: Components, cov: Covariance, **limits: Any
+) -> tuple[list[str], list[str]]:
     """Check the variances of a set of components and their joint bound.
 
     Returns sentences, and what could not be checked. The joint bound rests on the bound
-    of the first component, which `verify` checks.
+    of the first component, which `verify` checks. `limits` are `max_nodes` and
+    `time_limit`, for searches of a joint proof.
     """
     components = found.components
     require(
@@ -167,8 +139,8 @@ def check_variances(found: Components, cov: Covariance) -> tuple[list[str], list
         found.first or found.results[0],
         [result.k for result in found.results],
         margin=1.0,
-        shared=_check_joint_proof(found, cov, unchecked),
-        orthogonal=_check_orthogonal(found, cov),
+        shared=_check_joint_proof(found, cov, unchecked, **limits),
+        orthogonal=_check_orthogonal(found, cov, unchecked, **limits),
         as_strict=as_strict_as(found.first or found.results[0], found.results),
     )
     claimed, name = found.joint_upper_bound, BoundName.named(found.joint_bound_name)
@@ -199,7 +171,7 @@ def check_variances(found: Components, cov: Covariance) -> tuple[list[str], list
 
 
 def _check_joint_proof(
-    found: Components, cov: Covariance, unchecked: list[str]
+    found: Components, cov: Covariance, unchecked: list[str], **limits: Any
 ) -> float:
     """Return the bound on opt_m(Σ k_j) that the joint bound rests on, checked.
 
@@ -216,14 +188,18 @@ def _check_joint_proof(
         and proof.rules is None,
         "the joint bound rests on a proof that is not for these components",
     )
-    unchecked += [f"the joint bound: {words}" for words in proof.verify(cov).unchecked]
+    left = proof.verify(cov, **limits).unchecked
+    unchecked += [f"the joint bound: {words}" for words in left]
     return proof.upper_bound
 
 
-def _check_orthogonal(found: Components, cov: Covariance) -> dict[BoundName, float]:
+def _check_orthogonal(
+    found: Components, cov: Covariance, unchecked: list[str], **limits: Any
+) -> dict[BoundName, float]:
     """Return the bound for orthogonal components that the joint one rests on, checked.
 
-    By its name; nothing if it rests on another.
+    By its name; nothing if it rests on another. What could not be checked is added to
+    `unchecked`.
     """
     proof, name = found.joint_proof, BoundName.named(found.joint_bound_name)
     kinds: dict[str, type[JointEntries | JointSplit]] = {
@@ -234,7 +210,7 @@ def _check_orthogonal(found: Components, cov: Covariance) -> dict[BoundName, flo
         return {}
     require(
         isinstance(proof, kinds[name])
-        and are_orthogonal(found.scheme)
+        and are_orthogonal(completed(found.scheme))
         and proof.k >= max(result.k for result in found.results)
         and proof.n_components == len(found)
         and cov.n_features > proof.n_components,
@@ -242,9 +218,17 @@ def _check_orthogonal(found: Components, cov: Covariance) -> dict[BoundName, flo
     )
     assert isinstance(proof, (JointEntries, JointSplit))
     try:
-        return {name: proof.proved(cov)}
+        if isinstance(proof, JointEntries):
+            return {name: proof.proved(cov)}
+        value = proof.proved(cov, **limits)
     except ValueError as error:
         raise VerificationError(f"the joint bound: {error}") from error
+    if value is None:
+        unchecked.append(
+            f"the joint bound: at most {proof.upper_bound:.12g}, by {name}: more nodes "
+            "or seconds are needed to search again"
+        )
+    return {name: proof.upper_bound if value is None else value}
 
 
 def _check_uncorrelated(scores: FloatArray, rounding: FloatArray) -> str:

@@ -23,13 +23,13 @@ from ..numerics.rounding import sum_above
 from ..result import Result
 from ..status import Status, status_of_gap
 from .rewrite import with_bound
-from .scheme import Scheme, completed
+from .scheme import BaseScheme
 
 CLAIMED = 2.0  # margins in a claim, so that another BLAS confirms it; one is needed
 
 
 def with_earlier_bound(
-    result: Result, cov: Covariance, earlier: Sequence[Result], scheme: Scheme
+    result: Result, cov: Covariance, earlier: Sequence[Result], scheme: BaseScheme
 ) -> Result:
     """Return the result with the bound of an earlier component, if that is less.
 
@@ -66,7 +66,7 @@ def check_earlier_bound(
     cov: Covariance,
     results: Sequence[Result],
     index: int,
-    scheme: Scheme,
+    scheme: BaseScheme,
     checks: Sequence[Verification],
 ) -> Verification:
     """Check a bound that `verify` left to the earlier components, by their checks.
@@ -125,13 +125,13 @@ def _bound(
     earlier: Sequence[Result],
     i: int,
     k: int,
-    scheme: Scheme,
+    scheme: BaseScheme,
     margins: float,
 ) -> float | None:
     """U_i and so many margins, or None if component i bounds nothing of k features."""
     if earlier[i].k < k:
         return None
-    rounding = completed(scheme).margin(cov, earlier, i, k)
+    rounding = scheme.margin(cov, earlier, i, k)
     if rounding is None:
         return None
     upper = earlier[i].upper_bound

@@ -10,9 +10,10 @@ searches again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..bound_names import BoundName
@@ -30,7 +31,7 @@ from .conditions import best_orthogonal
 from .conditions_search import Better, Conditions, ConstrainedSearch
 from .earlier import with_claim_checked
 from .rewrite import with_bound, with_component
-from .scheme import Scheme, completed
+from .scheme import BaseScheme
 
 LARGEST = 200  # features: the search holds some matrices of this order
 MAX_NODES = 20_000  # of a search in NumPy: some seconds
@@ -55,18 +56,14 @@ def finished(
     done = result.status in (*PROVED, Status.INTERRUPTED)
     if done or certificate is None or problem.n_features > LARGEST or left < 1:
         return result
-    A = np.array(problem.submatrix(slice(None)))
+    search = _Search(problem, conditions, certificate)
     while True:
         tau = result.objective + OPTIMAL_GAP / 2 * abs(result.objective)
         try:
-            nodes = _search(
-                A, problem, conditions, result.k, tau, certificate, left, deadline
-            )
+            nodes = search.run(result.k, tau, left, deadline)
         except Better as better:
             support = better.support
-            found = best_orthogonal(A[np.ix_(support, support)], conditions.W[support])
-            assert found is not None
-            x = vector_on(support, found[0], len(A))
+            x = vector_on(support, search.best_on(support)[0], problem.n_features)
             improved = with_component(result, x, problem, reconsider=True)
             if not improved.objective > result.objective:
                 return result
@@ -77,25 +74,35 @@ def finished(
         return _with_claim(result, tau, nodes)
 
 
-def _search(
-    A: FloatArray,
-    problem: Covariance,
-    conditions: Conditions,
-    k: int,
-    tau: float,
-    certificate: Certificate,
-    max_nodes: int,
-    deadline: Deadline,
-) -> int:
-    upper = np.full(k, np.inf)
-    for step in certificate.steps:
-        if step.k < k:
-            upper[step.k] = step.upper_bound
-    error = problem.entry_error
-    with single_threaded():
-        return ConstrainedSearch(
-            A, conditions, k, tau, upper, error, max_nodes, deadline
-        ).run()
+@dataclass
+class _Search:
+    """A search of all sets under the conditions, with the bounds for smaller k."""
+
+    problem: Covariance
+    conditions: Conditions
+    certificate: Certificate
+
+    def __post_init__(self) -> None:
+        self.A = np.array(self.problem.submatrix(slice(None)))
+
+    def run(self, k: int, tau: float, max_nodes: int, deadline: Deadline) -> int:
+        """Prove that no such vector is above τ; the nodes that took."""
+        upper = np.full(k, np.inf)
+        for step in self.certificate.steps:
+            if step.k < k:
+                upper[step.k] = step.upper_bound
+        error, conditions = self.problem.entry_error, self.conditions
+        with single_threaded():
+            return ConstrainedSearch(
+                self.A, conditions, k, tau, upper, error, max_nodes, deadline
+            ).run()
+
+    def best_on(self, support: NDArray[np.intp]) -> tuple[FloatArray, float]:
+        """Return the best loadings on a set, and their variance."""
+        within = self.A[np.ix_(support, support)]
+        found = best_orthogonal(within, self.conditions.W[support])
+        assert found is not None
+        return found
 
 
 def _with_claim(result: Result, tau: float, nodes: int) -> Result:
@@ -119,7 +126,7 @@ def check_finished(
     problem: Covariance,
     cov: Covariance,
     given: Sequence[Result],
-    scheme: Scheme,
+    scheme: BaseScheme,
     max_nodes: int = MAX_NODES,
     time_limit: float = SECONDS,
 ) -> Verification:
@@ -130,29 +137,19 @@ def check_finished(
     claim = certificate.steps[-1]
     if problem.n_features > LARGEST:
         return check
-    conditions = completed(scheme).conditions(cov, given)
+    conditions = scheme.conditions(cov, given)
     if conditions is None:
         return check
-    A = np.array(problem.submatrix(slice(None)))
+    search = _Search(problem, conditions, certificate)
     try:
-        _search(
-            A,
-            problem,
-            conditions,
-            claim.k,
-            claim.upper_bound,
-            certificate,
-            max_nodes,
-            Deadline(time_limit),
-        )
+        search.run(claim.k, claim.upper_bound, max_nodes, Deadline(time_limit))
     except Better as better:
         support = better.support
-        found = best_orthogonal(A[np.ix_(support, support)], conditions.W[support])
-        assert found is not None
+        variance = search.best_on(support)[1]
         # Entries computed from the data in another form may err by more than they did
         # where the claim was made; as in `SearchedClaims`.
         doubt = 4 * claim.k * problem.entry_error
-        if doubt > 0 and found[1] - claim.upper_bound <= doubt:
+        if doubt > 0 and variance - claim.upper_bound <= doubt:
             return check
         raise VerificationError(
             f"k = {claim.k}: features {support.tolist()} exceed the claimed "

@@ -20,14 +20,13 @@ from ..covariance.derived import restricted
 from ..limits import Budget, Deadline, Limits
 from ..numerics.linalg import on_support, with_sign
 from ..pipeline import AT_NO_COST, solve
-from ..progress import Listener
+from ..progress import Listener, of_component
 from ..result import Result
 from ..status import Status, status_of_gap
 from .earlier import with_earlier_bound
 from .prediction_search import more_predictive
-from .requests import is_disjoint, prediction_of
 from .rewrite import renumbered, tidied, with_component
-from .scheme import RESIDUAL, NoComponent, Scheme, SolveOne, completed, uses_closed
+from .scheme import RESIDUAL, BaseScheme, NoComponent, SolveOne, uses_closed
 from .variance import adjusted_variance, score_covariance
 
 HALF = 0.5  # of what is left, for each pass over the components but the last
@@ -138,12 +137,17 @@ class Call:
     """
 
     cov: Covariance
-    scheme: Scheme
+    scheme: BaseScheme
     sparsities: Sequence[int]
     budget: Budget
     tell: Listener
     options: Mapping[str, Any]
     interrupted: bool = False
+
+    def listener(self, index: int) -> Listener:
+        """Return who is told of the proof of one component."""
+        number = index + 1 if len(self.sparsities) > 1 else 0
+        return of_component(self.tell, number)
 
     def __call__(
         self, index: int, given: tuple[Result, ...], x: FloatArray, last: bool
@@ -154,7 +158,7 @@ class Call:
         if self.interrupted:  # no more than what is known at once
             share = replace(share, time=0.0)
         solve_one = SolveWithin(
-            share, Deadline(share.time), self.tell, self.options, start=x
+            share, Deadline(share.time), self.listener(index), self.options, x
         )
         k = self.sparsities[index]
         result = self.scheme.solve(self.cov, given, k, solve_one)
@@ -168,7 +172,7 @@ def next_component(
     cov: Covariance,
     earlier: tuple[Result, ...],
     k: int,
-    scheme: Scheme,
+    scheme: BaseScheme,
     solve_one: SolveOne,
     free: bool,
 ) -> Result:
@@ -198,7 +202,7 @@ def in_turn(
     for j, k in enumerate(call.sparsities):
         share = shared_out(call.budget, len(call.sparsities) - j, part)
         options = {**call.options, "start": starts[j]} if starts else call.options
-        solve_one = SolveWithin(share, Deadline(share.time), call.tell, options)
+        solve_one = SolveWithin(share, Deadline(share.time), call.listener(j), options)
         free = "constraints" not in options
         earlier = tuple(results)
         try:
@@ -271,17 +275,15 @@ def chosen_together(call: Call, starts: list[list[int]]) -> list[Result]:
     """
     prove = bool(call.options.get("certify", True))
     share = shared_out(call.budget, 1, HALF if prove else 1.0)
-    deadline, disjoint = Deadline(share.time), is_disjoint(call.scheme)
+    deadline = Deadline(share.time)
     try:
         chosen = more_predictive(
             call.cov,
             _loaded(call.cov, starts) if starts else None,
             call.sparsities,
-            prediction_of(call.scheme),
-            disjoint,
+            call.scheme,
             deadline,
             call.options.get("rng"),
-            completed(call.scheme).above_lasso,
             share.memory,
             variations=prove,
         )

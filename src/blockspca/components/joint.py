@@ -21,9 +21,7 @@ from ..result import Result
 from .in_turn import shared_out
 from .joint_entries import JointEntries, joint_entries
 from .joint_split import JointSplit, joint_split
-from .orthogonal import Orthogonalised
-from .requests import is_disjoint
-from .scheme import Scheme, completed
+from .scheme import BaseScheme
 from .shared_heuristic import SharedSet
 from .shared_result import SharedSupport
 from .shared_search import SEARCH_UP_TO
@@ -40,6 +38,7 @@ WORTH = 0.5  # of the joint gap, that it must be able to close
 STEPS, ASCENT_SECONDS = 64, 1.0
 FEWEST_STEPS = 16  # of which an ascent is worth its beginning
 MOST_SECONDS = 5.0  # of the entry dual
+SEEN = 1e-4  # of a joint gap: nobody reads less, and a search for less may take minutes
 SEARCH_NODES = 300  # of the search for one component of what the others leave
 SEARCH_SHARE = 0.4  # of the time of sweeps that is for it: proofs take all there is
 EVALUATIONS = 500  # of the entry dual's matrix, as many as it takes
@@ -47,20 +46,20 @@ TARGET_DIGITS = 24  # binary ones
 EIGENVECTORS = 5.0  # times the eigenvalues, that all eigenvectors take
 
 
-def are_orthogonal(scheme: Scheme) -> bool:
+def are_orthogonal(scheme: BaseScheme) -> bool:
     """Tell whether the components of a scheme are orthogonal."""
-    return is_disjoint(scheme) or isinstance(scheme, Orthogonalised)
+    return scheme.disjoint or scheme.orthogonal
 
 
-def adds_plain(scheme: Scheme) -> bool:
+def adds_plain(scheme: BaseScheme) -> bool:
     """Tell whether the joint problem of a scheme is about x_j'Ax_j, not adjusted."""
-    return are_orthogonal(scheme) and completed(scheme).adds_variances
+    return are_orthogonal(scheme) and scheme.adds_variances
 
 
-def budget_of_sweeps(budget: Budget, scheme: Scheme) -> Budget:
+def budget_of_sweeps(budget: Budget, scheme: BaseScheme) -> Budget:
     """Return what is left for sweeps, without the part of a joint search."""
     # Only for these there is a joint search.
-    part = 1.0 - SEARCH_SHARE if are_orthogonal(scheme) else 1.0
+    part = 1.0 - SEARCH_SHARE if adds_plain(scheme) else 1.0
     return Budget(shared_out(budget, 1, part))
 
 
@@ -68,7 +67,7 @@ def joint_claim(
     cov: Covariance,
     results: Sequence[Result],
     first: Result | None,
-    scheme: Scheme,
+    scheme: BaseScheme,
     variances: tuple[float, float],
     budget: Budget,
     *,
@@ -89,34 +88,37 @@ def joint_claim(
     """
     plain, total = variances
     prove = prove and budget.nodes_left > 0
-    entries = None
-    proofs: dict[BoundName, JointProof | None] = {}
+    orthogonal: dict[BoundName, JointEntries | JointSplit] = {}
+    entries: JointEntries | None = None
+    shared: SharedSupport | None = None
+
+    def least() -> tuple[float, BoundName]:
+        alone = first or results[0]
+        ks, strict = [result.k for result in results], as_strict_as(alone, results)
+        by_features = math.inf if shared is None else shared.upper_bound
+        known = {name: proof.upper_bound for name, proof in orthogonal.items()}
+        return joint_upper_bound(cov, alone, ks, budget, by_features, known, strict)
+
     if prove and are_orthogonal(scheme):
         entries = entries_proof(cov, results, plain, budget)
     if entries is not None:
-        proofs[BoundName.ENTRY_DUAL] = entries
-        if first is not None:
-            supports = [result.support for result in results]
-            nodes = min(SEARCH_NODES, budget.nodes_left)
-            split = joint_split(cov, entries, supports, nodes, budget)
-            proofs[BoundName.SPLIT_ENTRY_DUAL] = split
-    known = {
-        name: proof.upper_bound for name, proof in proofs.items() if proof is not None
-    }
-
-    def least(shared: float = math.inf) -> tuple[float, BoundName]:
-        alone = first or results[0]
-        ks, strict = [result.k for result in results], as_strict_as(alone, results)
-        return joint_upper_bound(cov, alone, ks, budget, shared, known, strict)
-
+        orthogonal[BoundName.ENTRY_DUAL] = entries
     bound, name = least()
-    if prove:
+    # A bound on plain variances is far above adjusted ones, searched or not.
+    is_searched = first is not None and adds_plain(scheme)
+    if entries is not None and is_searched and bound - total > SEEN * abs(total):
+        supports = [result.support for result in results]
+        split = joint_split(cov, entries, supports, SEARCH_NODES, budget)
+        if split is not None:
+            orthogonal[BoundName.SPLIT_ENTRY_DUAL] = split
+            bound, name = least()
+    if prove and budget.nodes_left > 0:
         between = (total, bound)
         shared = joint_proof(cov, results, budget, between, first is not None)
         if shared is not None and shared.upper_bound < bound:
-            proofs[BoundName.SHARED_SUPPORT] = shared
-            bound, name = least(shared.upper_bound)
-    return bound, name, proofs.get(name)
+            bound, name = least()
+    proof = shared if name is BoundName.SHARED_SUPPORT else orthogonal.get(name)
+    return bound, name, proof
 
 
 def entries_proof(
@@ -186,11 +188,11 @@ def joint_proof(
     if len(start) >= m and SharedSet.of(cov, start, m).objective >= known:
         return None
     nodes = min(NODES, budget.nodes_left) if d <= SEARCH_UP_TO else 1
-    # The root first: a search is begun only where there is half of the gap to gain by
-    # it.
-    root = bound_shared(cov, k, m, start, budget, 1, steps)
-    best = min(known, root.upper_bound)
-    behind = root.upper_bound >= known and not is_swept
-    if nodes == 1 or behind or not best - root.objective > WORTH * (best - total):
-        return root
-    return bound_shared(cov, k, m, start, budget, nodes, steps)
+
+    def most_nodes(root: SharedSupport) -> int:
+        best = min(known, root.upper_bound)
+        behind = root.upper_bound >= known and not is_swept
+        worth = not behind and best - root.objective > WORTH * (best - total)
+        return nodes if worth else 1
+
+    return bound_shared(cov, k, m, start, budget, steps, most_nodes)

@@ -37,7 +37,7 @@ from ..bounds.entry_dual.check import checked_value, dense_problem, searched_aga
 from ..bounds.entry_dual.log import SearchRecord
 from ..bounds.entry_dual.record import EntryRecord
 from ..covariance.covariance import Covariance
-from ..limits import Deadline
+from ..limits import Budget, Deadline
 from ..numerics.rounding import EPS, power_of_two, sum_above
 from ..numerics.upper_eigenvalues import AGREED
 from .joint_balance import balanced, sparse_vectors
@@ -60,8 +60,15 @@ class JointSplit:
     directions: FloatArray  #: (d, p). B.
     record: EntryRecord | SearchRecord  #: proves opt(k; A − BB')
 
-    def proved(self, cov: Covariance) -> float:
+    def proved(
+        self,
+        cov: Covariance,
+        max_nodes: int | None = None,
+        time_limit: float | None = None,
+    ) -> float | None:
         """Compute the bound again, from B, the record and A alone; infinite if none.
+
+        None if a search needs more nodes or seconds.
 
         Raises
         ------
@@ -77,7 +84,13 @@ class JointSplit:
         if isinstance(self.record, SearchRecord):
             # Read anew: a text is checked throughout, and its log is at its beginning.
             record = SearchRecord.from_text(self.record.to_text(), cov.n_features)
-            value = searched_again(problem, k, record, Deadline(None))
+            nodes = 1 + 2 * len(record.log.splits)
+            if max_nodes is not None and nodes > max_nodes:
+                return None
+            deadline = Deadline(time_limit)
+            value = searched_again(problem, k, record, deadline)
+            if deadline.passed():  # the search may have ended before its log
+                return None
         else:
             value = checked_value(problem, k, self.record)
         return _joined(value, error, B, k, m)
@@ -88,7 +101,7 @@ def joint_split(
     entries: JointEntries,
     supports: list[NDArray[np.intp]],
     nodes: int,
-    deadline: Deadline,
+    budget: Budget,
 ) -> JointSplit | None:
     """Improve a bound of the entry dual; None if there is no time, or m is too large.
 
@@ -99,18 +112,16 @@ def joint_split(
     supports : list of arrays of int
         Of components, from which vectors with much of A − BB' are sought.
     nodes : int
-        Of the search, for each B that is tried.
+        Of the search, for each B that is tried, of those that are left.
     """
     k, m = entries.k, entries.n_components
     if m > MOST_COLUMNS:
         return None
-    left = deadline.remaining()
-    seconds = MOST_SECONDS if left is None else min(left, MOST_SECONDS)
-    within = Deadline(seconds)
-    split = _Split(cov, k, m, supports, nodes, within)
+    within = budget.within(MOST_SECONDS)
+    split = _Split(cov, k, m, supports, nodes, within, budget)
     first = _directions(cov, entries)
     # Two more B follow, each with a third.
-    best = split.searched(first, seconds / 3)
+    best = split.searched(first, (within.seconds or 0.0) / 3)
     # Those that are tried below have the columns of two.
     if best is None or 2 * m > MOST_COLUMNS:
         return best
@@ -136,6 +147,7 @@ class _Split:
     supports: list[NDArray[np.intp]]
     nodes: int
     deadline: Deadline
+    budget: Budget  # what it counts nodes for
 
     @property
     def A(self) -> FloatArray:
@@ -150,11 +162,12 @@ class _Split:
         return rows
 
     def searched(self, B: FloatArray, seconds: float) -> JointSplit | None:
-        """Return the bound that a search proves with B; None if there is no time.
+        """Return the bound that a search proves with B; None without time or nodes.
 
         Nor is there one where A − BB' is zero, as of rank one: nothing is to be found.
         """
-        if seconds <= 0 or self.deadline.passed():
+        nodes = min(self.nodes, self.budget.nodes_left)
+        if seconds <= 0 or self.deadline.passed() or not nodes:
             return None
         k, m, B = self.k, self.m, _rounded(B)
         problem, error = _without(self.cov, B)
@@ -162,7 +175,8 @@ class _Split:
         if not left.any():
             return None
         start = np.flatnonzero(sparse_vectors(left, self.components(), k)[0])
-        found = entry_bound(problem, k, start, time_limit=seconds, nodes=self.nodes)
+        found = entry_bound(problem, k, start, time_limit=seconds, nodes=nodes)
+        self.budget.nodes += found.nodes
         if found.interrupted:
             raise KeyboardInterrupt  # of the call, not of this search alone
         if found.record is None:

@@ -133,10 +133,12 @@ class Orthogonalised(Conditioned):
     """
 
     adds_variances: ClassVar[bool] = True
+    orthogonal = True
     penalty: float = 100.0
 
     def __post_init__(self) -> None:
-        check_positive(self.penalty, "penalty")
+        penalty = check_positive(self.penalty, "penalty")
+        object.__setattr__(self, "penalty", penalty)
 
     def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance:
         if not earlier:

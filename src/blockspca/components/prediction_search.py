@@ -23,6 +23,7 @@ from ..numerics.rounding import power_of_two
 from .prediction import MUCH, Prediction
 from .prediction_core import Measured
 from .prediction_goal import USUAL, Goal
+from .scheme import BaseScheme
 from .variance import adjusted_variance, by_size, score_covariance
 
 KERNELS = ("prediction_sets", "prediction_exchange", "lasso")
@@ -36,18 +37,18 @@ def more_predictive(
     cov: Covariance,
     given: FloatArray | None,
     sparsities: Sequence[int],
-    weight: float,
-    disjoint: bool,
+    scheme: BaseScheme,
     deadline: Deadline,
     rng: int | np.random.Generator | None = None,
-    above_lasso: bool = False,
     memory: int | None = None,
     variations: bool = True,
 ) -> FloatArray | None:
     """Return components, (m, d), with at least the goal of the given ones, if any.
 
-    With `above_lasso`: with at least both numbers of the lasso's, for which some of the
-    goal may be given. The given ones, or None, where time is too short to begin.
+    With `above_lasso`: with at least both numbers of the lasso's (`Prediction`'s
+    `lasso_sets`), if it has components, for which some of the goal may be given; a
+    warning says so if time ends before there is a lasso. The given ones, or None, where
+    time is too short to begin.
 
     Parameters
     ----------
@@ -55,16 +56,10 @@ def more_predictive(
         A set to begin with besides others.
     sparsities : sequence of int
         How many features each may use.
-    weight : float
-        w ≥ 0, what a percent of R² is worth in percents of adjusted variance.
-    disjoint : bool
-        Whether no feature may be used twice.
+    scheme : BaseScheme
+        Its `prediction`, `disjoint` and `above_lasso`.
     rng : int or Generator, optional
         For the variations that are tried; 0 by default.
-    above_lasso : bool
-        Whether both numbers are to be at least those of a lasso that is cut to as many
-        features, if it has components (`Prediction.lasso_sets`). A warning says so if
-        time ends before there is a lasso.
     memory : int, optional
         Bytes for working arrays. Sets whose features are too many for them are not
         begun with.
@@ -76,13 +71,15 @@ def more_predictive(
     try:
         if not load(*KERNELS, seconds=deadline.remaining()):
             raise OutOfTime
-        search = Prediction(cov, sparsities, disjoint, deadline, memory, variations)
+        search = Prediction(
+            cov, sparsities, scheme.disjoint, deadline, memory, variations
+        )
         lasso = search.lasso_sets()
     except OutOfTime:
-        if above_lasso:
+        if scheme.above_lasso:
             warn_caller(NOT_COMPARED)
         return given
-    goal, rng = Goal(weight), as_generator(rng)
+    goal, rng = Goal(scheme.prediction), as_generator(rng)
     vectors, starts = _begun(search, lasso, given)
     enclosed: list[FloatArray] = []
     with suppress(OutOfTime):
@@ -93,7 +90,7 @@ def more_predictive(
         best = search.grown(best, goal)
         if variations:
             best = search.grown(search.searched(best, goal, rng), goal)
-    if above_lasso and lasso:
+    if scheme.above_lasso and lasso:
         named = starts[-len(lasso) :]
         best = _above(search, best, goal, enclosed, named, rng if variations else None)
     if best is None:

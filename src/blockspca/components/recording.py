@@ -36,7 +36,7 @@ from ..result import Result
 from ..status import Status
 from .orthogonal import Orthogonalised, penalty_of
 from .rewrite import with_bound
-from .scheme import Scheme
+from .scheme import Scheme, completed
 from .scheme_names import SCHEMES, as_scheme
 from .schemes import (
     DisjointSupports,
@@ -44,7 +44,6 @@ from .schemes import (
     ProjectionDeflation,
     ResidualDeflation,
     row_space,
-    used_features,
 )
 from .sweeps import others
 from .uncorrelated import UncorrelatedScores
@@ -173,9 +172,7 @@ def _left_for(
     """What the other components leave for component j, and the features they use."""
     earlier = others(cov, results, j) if swept else results[:j]
     left = Deflated(cov) if not earlier else _left_by(cov, earlier, scheme)
-    if isinstance(scheme, ResidualDeflation):
-        return left, scheme.closed(cov, earlier)
-    return left, used_features(earlier) if isinstance(scheme, DisjointSupports) else ()
+    return left, completed(scheme).closed(cov, earlier)
 
 
 def _left_by(cov: Covariance, earlier: Sequence[Result], scheme: Scheme) -> Deflated:

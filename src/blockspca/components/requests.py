@@ -14,14 +14,14 @@ from .._warnings import warn_caller
 from ..constraints import Constraints, checked, feature_indices
 from ..covariance.covariance import Covariance, refuse_constant
 from .orthogonal import Conditioned
-from .scheme import RESIDUAL, Scheme, completed
+from .scheme import RESIDUAL, BaseScheme, completed
 
 
 def check_constraints(
     constraints: Constraints,
     cov: Covariance,
     sparsities: Sequence[int],
-    scheme: Scheme,
+    scheme: BaseScheme,
 ) -> None:
     """Refuse constraints that several components cannot keep."""
     for k in sparsities:
@@ -32,13 +32,13 @@ def check_constraints(
             f"know them; pass {RESIDUAL}.",
             RESIDUAL,
         )
-    if prediction_of(scheme):
+    if scheme.prediction:
         raise value_error(
             f"constraints with {scheme!r}: its search does not know them; pass "
             f"{RESIDUAL}.",
             RESIDUAL,
         )
-    if is_disjoint(scheme) and rules.include and len(sparsities) > 1:
+    if scheme.disjoint and rules.include and len(sparsities) > 1:
         raise value_error(
             "include with disjoint supports: a feature can be in one component "
             f"only; pass {RESIDUAL}, or solve the first component alone.",
@@ -46,9 +46,9 @@ def check_constraints(
         )
 
 
-def check_sweeps(sweeps: int, scheme: Scheme) -> None:
+def check_sweeps(sweeps: int, scheme: BaseScheme) -> None:
     """Refuse to raise the adjusted variance of components that are to predict."""
-    if sweeps and prediction_of(scheme):
+    if sweeps and scheme.prediction:
         raise ValueError(
             f"sweeps = {sweeps} with {scheme!r}: its components are changed together "
             "as it is, and sweeps would take prediction back; pass sweeps=0."
@@ -61,6 +61,11 @@ def check_starts(
     """Check supports to start from, one for each component; none is an empty list."""
     if start is None:
         return []
+    if isinstance(start, str) or not hasattr(start, "__len__"):
+        raise TypeError(
+            f"start = {start!r} is of type {type(start).__name__}; pass a list of "
+            "supports, one for each component, such as [[0, 1], [2, 3]]."
+        )
     if len(start) != len(sparsities):
         raise ValueError(
             f"start has {len(start)} support(s) for {len(sparsities)} component(s); "
@@ -74,7 +79,7 @@ def check_starts(
 
 
 def check_sparsities(
-    k: Any, n_components: Any, cov: Covariance, scheme: Scheme
+    k: Any, n_components: Any, cov: Covariance, scheme: BaseScheme
 ) -> list[int]:
     """Return k for each component, if A has as many components of the scheme."""
     d = cov.n_features
@@ -105,7 +110,7 @@ def check_sparsities(
     return sparsities
 
 
-def features_wanted(k: Any, m: int, scheme: Scheme, cov: Covariance) -> Any:
+def features_wanted(k: Any, m: int, scheme: BaseScheme, cov: Covariance) -> Any:
     """How many features for each component, for `SparsePCA` and the command line.
 
     A share counts of all features. Where more are asked for than there are, or than
@@ -120,7 +125,7 @@ def features_wanted(k: Any, m: int, scheme: Scheme, cov: Covariance) -> Any:
     most = [min(int(value), d) for value in asked]
     usable = refuse_constant(cov)
     why = f"there are {d} features"
-    if is_disjoint(scheme) and len(most) == m and sum(most[:-1]) >= usable >= m:
+    if scheme.disjoint and len(most) == m and sum(most[:-1]) >= usable >= m:
         most = [min(value, usable // m) for value in most]
         why = f"{m} components without a common feature have {usable} to share"
     if most == asked:
@@ -134,16 +139,6 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
-def is_disjoint(scheme: Scheme) -> bool:
-    """Tell whether no feature is used twice."""
-    return completed(scheme).disjoint
-
-
 def is_chosen_together(found: Any) -> bool:
     """Tell whether components are to be bounded, and not each the best there is."""
-    return found.in_turn is not None or prediction_of(found.scheme) > 0
-
-
-def prediction_of(scheme: Scheme) -> float:
-    """Return the weight that a scheme gives to R²; 0 of those that do not know it."""
-    return float(completed(scheme).prediction)
+    return found.in_turn is not None or completed(found.scheme).prediction > 0

@@ -60,7 +60,21 @@ class Scheme(Protocol):
     is cheap to make, so `verify` can be given it at any time. `solve` finds the next
     component. `check` refuses sparsities that cannot work.
 
-    What a scheme may say besides is in `BaseScheme`; one of a user need not have it.
+    What a scheme may say besides is in `BaseScheme`; one of a user need not have it. It
+    is `completed` where it is handed in, and what a call returns has it as it was.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> class Again:  # the same component once more
+    ...     def check(self, sparsities, n_features): ...
+    ...     def problem(self, cov, earlier):
+    ...         return cov
+    ...     def solve(self, cov, earlier, k, solve_one):
+    ...         return solve_one(cov, k)
+    >>> found = bs.solve_components([[2, 1], [1, 3]], 1, 2, scheme=Again())
+    >>> [support.tolist() for support in found.supports]
+    [[1], [1]]
     """
 
     def check(self, sparsities: Sequence[int], n_features: int) -> None: ...
@@ -85,19 +99,23 @@ class BaseScheme(ABC):
         variances where neither is so.
     disjoint : bool
         Whether no feature is used twice.
-    prediction, above_lasso
+    orthogonal : bool
+        Whether components are orthogonal, also where they share features.
+    prediction, above_lasso, unless_dominated
         As in `ResidualDeflation`.
     """
 
     adds_variances: ClassVar[bool] = False
     multiplies_variances: ClassVar[bool] = False
     disjoint: bool = False
+    orthogonal: bool = False
     prediction: float = 0.0
     above_lasso: bool = False
+    unless_dominated: float | None = None
 
-    @abstractmethod
     def check(self, sparsities: Sequence[int], n_features: int) -> None:
-        """Refuse sparsities that cannot work."""
+        """Refuse sparsities that cannot work, of as many components as features."""
+        return
 
     @abstractmethod
     def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance:
@@ -143,32 +161,36 @@ class _OfAUser(BaseScheme):
     """A scheme that is no `BaseScheme`, with the defaults for what it does not say."""
 
     def __init__(self, own: Scheme) -> None:
-        self._own = own
-        said = {name: getattr(own, name, None) for name in _MORE}
-        vars(self).update({n: value for n, value in said.items() if value is not None})
+        self.own = own
+        for name in _MORE:
+            said = getattr(own, name, None)
+            if said is not None:
+                setattr(self, name, said)
 
-    def check(self, sparsities: Sequence[int], n_features: int) -> None:
-        self._own.check(sparsities, n_features)
+    def __repr__(self) -> str:
+        return repr(self.own)
 
     def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance:
-        return self._own.problem(cov, earlier)
+        return self.own.problem(cov, earlier)
 
     def solve(
         self, cov: Covariance, earlier: Sequence[Result], k: int, solve_one: SolveOne
     ) -> Result:
-        return self._own.solve(cov, earlier, k, solve_one)
+        return self.own.solve(cov, earlier, k, solve_one)
 
 
 def completed(scheme: Scheme) -> BaseScheme:
-    """Return the scheme with all that one may say: itself, unless it is a user's own.
-
-    What a call returns has the scheme as it was given.
-    """
+    """Return the scheme with all that one may say: itself, unless it is a user's."""
     return scheme if isinstance(scheme, BaseScheme) else _OfAUser(scheme)
 
 
+def as_given(scheme: Scheme) -> Scheme:
+    """Return the scheme as a user has written it."""
+    return scheme.own if isinstance(scheme, _OfAUser) else scheme
+
+
 def uses_closed(
-    scheme: Scheme, cov: Covariance, earlier: Sequence[Result], x: FloatArray
+    scheme: BaseScheme, cov: Covariance, earlier: Sequence[Result], x: FloatArray
 ) -> bool:
     """Whether a component has features that the scheme closes after earlier ones."""
-    return bool(x[completed(scheme).closed(cov, earlier)].any())
+    return bool(x[scheme.closed(cov, earlier)].any())

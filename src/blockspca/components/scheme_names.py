@@ -11,7 +11,7 @@ from typing import Any
 
 from ..scheme_defaults import SOLVED, SchemeName
 from .orthogonal import Orthogonalised
-from .scheme import Scheme
+from .scheme import BaseScheme, completed
 from .schemes import (
     DisjointSupports,
     HotellingDeflation,
@@ -29,7 +29,7 @@ PREDICTION = 2.5
 #: most 1.7 % (docs/benchmark-components.md).
 CLEARLY_MORE = 0.02
 
-_STANDS_FOR: dict[SchemeName, Callable[[], Scheme]] = {
+_STANDS_FOR: dict[SchemeName, Callable[[], BaseScheme]] = {
     SchemeName.AUTO: partial(ResidualDeflation, unless_dominated=CLEARLY_MORE),
     SchemeName.DISJOINT: DisjointSupports,
     SchemeName.PROJECTION: ProjectionDeflation,
@@ -52,8 +52,8 @@ IN_TURN = tuple(
 )
 
 
-def as_scheme(scheme: Any, default: SchemeName = SOLVED) -> Scheme:
-    """Return a scheme by its name, the object that it is already, or the default.
+def as_scheme(scheme: Any, default: SchemeName = SOLVED) -> BaseScheme:
+    """Return the scheme of a name, or the default, or the given one, completed.
 
     Examples
     --------
@@ -80,5 +80,4 @@ def as_scheme(scheme: Any, default: SchemeName = SOLVED) -> Scheme:
             f"scheme = {scheme!r} is not a scheme; pass one of {sorted(SCHEMES)}, or "
             "an instance such as blockspca.ResidualDeflation()."
         )
-    checked: Scheme = scheme
-    return checked
+    return completed(scheme)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arguments import Subject, value_error
+from .._arguments import value_error
 from .._validation import FloatArray, check_flag, check_real
 from ..covariance.covariance import Covariance
 from ..covariance.derived import corrected, correction_error, masked, projected
 from ..covariance.residual import regressed, residual
 from ..result import Result
-from .scheme import PROJECTION, BaseScheme, Scheme, SolveOne
+from .scheme import PROJECTION, BaseScheme, Scheme, SolveOne, as_given
 
 RANK_TOLERANCE = 1e-10
 
@@ -73,14 +73,15 @@ def scheme_name(scheme: Scheme, swept: bool = False) -> str:
 
     `swept` where the problem is what all other components leave, not the earlier ones.
     """
-    name = type(scheme).__name__
-    if isinstance(scheme, ResidualDeflation):
-        chosen = ["disjoint=True"] if scheme.disjoint else []
-        chosen += [f"prediction={scheme.prediction:g}"] if scheme.prediction else []
-        chosen += ["above_lasso=True"] if scheme.above_lasso else []
-        share = scheme.unless_dominated
-        chosen += [] if share is None else [f"unless_dominated={share:g}"]
-        name += f"({', '.join(chosen)})" if chosen else ""
+    chosen: list[str] = []
+    if isinstance(scheme, BaseScheme) and is_dataclass(scheme):
+        for field in fields(scheme):
+            value = getattr(scheme, field.name)
+            if isinstance(value, (int, float)) and value != field.default:
+                said = value if isinstance(value, bool) else f"{value:g}"
+                chosen.append(f"{field.name}={said}")
+    name = type(as_given(scheme)).__name__
+    name += f"({', '.join(chosen)})" if chosen else ""
     return name + SWEPT if swept else name
 
 
@@ -108,14 +109,18 @@ class DisjointSupports(BaseScheme):
         refuse_too_few(sparsities, n_features)
 
     def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance:
-        return masked(cov, used_features(earlier)) if earlier else cov
+        return masked(cov, self.closed(cov, earlier)) if earlier else cov
 
     def solve(
         self, cov: Covariance, earlier: Sequence[Result], k: int, solve_one: SolveOne
     ) -> Result:
         if not earlier:
             return solve_one(cov, k)
-        return solve_one.without(cov, used_features(earlier), k)
+        return solve_one.without(cov, self.closed(cov, earlier), k)
+
+    def closed(self, cov: Covariance, earlier: Sequence[Result]) -> NDArray[np.intp]:
+        """Return all features that were used, ascending."""
+        return used_features(earlier)
 
     def margin(
         self, cov: Covariance, earlier: Sequence[Result], i: int, k: int
@@ -131,14 +136,6 @@ class DisjointSupports(BaseScheme):
 @dataclass(frozen=True)
 class _Deflation(BaseScheme):
     """A scheme whose next component solves sparse PCA on a deflated matrix."""
-
-    def check(self, sparsities: Sequence[int], n_features: int) -> None:
-        if len(sparsities) > n_features:
-            raise value_error(
-                f"n_components = {len(sparsities)} is more than the {n_features} "
-                "feature(s); pass at most as many components as features.",
-                Subject("n_components"),
-            )
 
     def solve(
         self, cov: Covariance, earlier: Sequence[Result], k: int, solve_one: SolveOne
@@ -274,7 +271,6 @@ class ResidualDeflation(_Deflation):
     def check(self, sparsities: Sequence[int], n_features: int) -> None:
         if self.disjoint:
             refuse_too_few(sparsities, n_features)
-        super().check(sparsities, n_features)
 
     def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance:
         if not earlier:
@@ -322,7 +318,7 @@ class ResidualDeflation(_Deflation):
         return 0.0 if np.isin(then, now).all() else None
 
 
-def in_turn_only(scheme: Scheme) -> Scheme:
+def in_turn_only(scheme: BaseScheme) -> BaseScheme:
     """Return the scheme that looks for no set that dominates its components."""
     if isinstance(scheme, ResidualDeflation):
         return replace(scheme, unless_dominated=None)

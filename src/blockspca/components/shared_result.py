@@ -66,6 +66,17 @@ class SharedSupport:
         Of the search.
     rules : Rules or None
         Which features may be together, by index; None for all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> A = np.diag([4.0, 3.0, 2.0])
+    >>> found = bs.solve_shared(A, k=2, n_components=2)
+    >>> found.features, found.variances.round(6), str(found.bound_name)
+    (['0', '1'], array([4., 3.]), 'variances')
+    >>> found.verify(A).complete
+    True
     """
 
     support: NDArray[np.intp]
@@ -115,7 +126,13 @@ class SharedSupport:
             f"features={self.features[:5]}{more})"
         )
 
-    def verify(self, cov: Covariance | Any, *, max_nodes: int = 20_000) -> Verification:
+    def verify(
+        self,
+        cov: Covariance | Any,
+        *,
+        max_nodes: int = 20_000,
+        time_limit: float | None = None,
+    ) -> Verification:
         """Check the components, their objective and the bound against the matrix.
 
         Parameters
@@ -124,6 +141,8 @@ class SharedSupport:
         max_nodes : int
             A larger search is listed in `unchecked`. Nodes of the enumeration are
             smaller, and count by their work.
+        time_limit : float, optional
+            Seconds for searches; what needs more is listed in `unchecked` as well.
 
         Raises
         ------
@@ -132,6 +151,7 @@ class SharedSupport:
         """
         given = as_covariance(cov)
         cov = given.formed()
+        within = Budget(Limits(time=time_limit))
         checks = [self._check_components(cov)]
         claim = self.certificate
         require(
@@ -143,20 +163,20 @@ class SharedSupport:
         if claim.bound_name == BoundName.NONE:
             require(claim.upper_bound == np.inf, "a bound that nothing proves")
         else:
-            proved = self._proved(cov, claim.upper_bound, max_nodes)
+            proved = self._proved(cov, claim.upper_bound, max_nodes, within)
             # Where the claim was made there may have been no room to form A.
             is_dual = claim.bound_name == BoundName.DIRECTION_DUAL
             open_ = is_dual if proved is None else claim.upper_bound < proved
             if open_ and cov is not given:
-                other = self._proved(given, claim.upper_bound, max_nodes)
+                other = self._proved(given, claim.upper_bound, max_nodes, within)
                 known = [bound for bound in (proved, other) if bound is not None]
                 proved = min(known, default=None)
             if proved is None:
-                why = "more nodes are needed to search again"
+                why = "more nodes or seconds are needed to search again"
                 if is_dual:
                     why = "its point is for data in another form"
                 unchecked.append(f"{said}: {why}")
-            elif self._is_within_doubt(cov, proved, max_nodes):
+            elif self._is_within_doubt(cov, proved, max_nodes, within):
                 unchecked.append(f"{said}: agrees up to rounding of the data only")
             else:
                 require(
@@ -211,7 +231,9 @@ class SharedSupport:
         )
         return f"components: {r} on {len(support)} features, orthonormal"
 
-    def _is_within_doubt(self, cov: Covariance, proved: float, max_nodes: int) -> bool:
+    def _is_within_doubt(
+        self, cov: Covariance, proved: float, max_nodes: int, within: Budget
+    ) -> bool:
         """Tell whether the claim is below what is proved, but by rounding only.
 
         Entries that are computed from data in another form may err by more than they
@@ -222,16 +244,21 @@ class SharedSupport:
             return False
         doubt = LAPACK_AGREEMENT * abs(claimed) + 4 * self.k * self.n_components * error
         if self.bound_name in (BoundName.BRANCH_AND_BOUND, BoundName.ENUMERATION):
-            again = self._proved(cov, claimed + doubt, max_nodes)
+            again = self._proved(cov, claimed + doubt, max_nodes, within)
             return again is None or again < np.inf
         return proved <= claimed + doubt
 
-    def _proved(self, cov: Covariance, claimed: float, max_nodes: int) -> float | None:
+    def _proved(
+        self, cov: Covariance, claimed: float, max_nodes: int, within: Budget
+    ) -> float | None:
+        """Prove the bound again; None if that needs more nodes or time.
+
+        What is not a search is done at once, and without a limit.
+        """
         claim, r, k = self.certificate, self.n_components, self.k
-        budget = Budget(Limits())
         shared = SharedProblem.of(cov, k, r, self._rules())
 
-        def begun(support: NDArray[np.intp]) -> SharedSearch:
+        def begun(support: NDArray[np.intp], budget: Budget) -> SharedSearch:
             start = SharedSet.of(shared.cov, support, r)
             return SharedSearch(shared, start, budget)
 
@@ -239,9 +266,9 @@ class SharedSupport:
             require(claim.dual is not None, "the direction dual without its point")
             assert claim.dual is not None
             start = np.array(claim.dual.start, dtype=np.intp)
-            return begun(start).bound_of(claim.dual)
+            return begun(start, Budget()).bound_of(claim.dual)
         if claim.bound_name == BoundName.BRANCH_AND_BOUND:
-            search = begun(shared.places(self.support))
+            search = begun(shared.places(self.support), within)
             holds = search.proves(claimed, max_nodes)
             if holds is None:
                 return None
@@ -250,11 +277,11 @@ class SharedSupport:
             few = shared.cov.n_features <= TREE_UP_TO
             require(few, "an enumeration of too many features")
             tree = SetTree(shared, CHECKED)
-            holds = proves(tree, claimed, max_nodes * NODE_WORK)
+            holds = proves(tree, claimed, max_nodes * NODE_WORK, within)
             if holds is None:
                 return None
             return claimed if holds else np.inf
-        known = closed_forms(shared.cov, k, r, budget, margin=1.0)
+        known = closed_forms(shared.cov, k, r, Budget(), margin=1.0)
         name = BoundName.named(claim.bound_name)
         require(name in known, f"there is no bound {str(name)!r}")
         assert isinstance(name, BoundName)

@@ -56,6 +56,8 @@ class SharedSearch:
     bound : float
         On opt_r(k); infinite if A has no columns, or there was no time.
     nodes : int
+    has_branched : bool
+        Whether the bound rests on nodes, or a leaf, and not on a point of the dual.
     """
 
     def __init__(
@@ -71,7 +73,7 @@ class SharedSearch:
         self.limits = shared.limits
         self.best, self.budget, self.heuristic = best, budget, heuristic
         self.start = tuple(int(i) for i in best.support)
-        self.bound, self.nodes = np.inf, 0
+        self.bound, self.nodes, self.has_branched = np.inf, 0, False
         #: Told of the bound of the root, and of the open nodes, as the search goes on
         self.tell: Callable[[float], None] = lambda bound: None
         self.root_claim: DualClaim | None = None
@@ -83,6 +85,8 @@ class SharedSearch:
         # is part of one with so many, and F_r is no less for that (interlacing).
         self._most = 0
         self._rng = np.random.default_rng(0)
+        self._open: list[tuple[float, int, SharedNode]] | None = None  # before the root
+        self._order = itertools.count()
         with suppress(NotAffordable):
             self.problem = self._make_problem()
 
@@ -129,16 +133,28 @@ class SharedSearch:
     # -- the search ------------------------------------------------------------------
 
     def run(self, max_nodes: int | None = None, steps: int | None = None) -> None:
-        """Bound opt_r(k), with at most so many nodes, and steps at the root."""
+        """Bound opt_r(k), with at most so many nodes, and steps at the root.
+
+        Another call goes on where this one ends.
+        """
         if self.problem is None:
             return
-        root = self._root(self.problem)
-        if root is None:
-            return
         with single_threaded():
-            self._work_at_root(root, steps)
+            if self._open is None:
+                root = self._root(self.problem)
+                if root is None:
+                    return
+                self._work_at_root(root, steps)
+                self._open = []
+                self._put(root)
             if self.is_small and self._covers_everything():
-                self._branch(root, max_nodes)
+                self._branch(self._open, max_nodes)
+
+    def _put(self, node: SharedNode) -> None:
+        """Keep a node open, unless it is closed."""
+        assert self._open is not None
+        if not self._closed(node):
+            heapq.heappush(self._open, (-node.bound, next(self._order), node))
 
     def _covers_everything(self) -> bool:
         """Whether every feature with a variance has a column."""
@@ -171,7 +187,7 @@ class SharedSearch:
         if self._is_leaf(root):
             self._leaf(root)
             self.bound = self._outward(self.settled)
-            self.nodes = 2  # a proof without a point of the dual
+            self.nodes, self.has_branched = 1, True
             return
         ascent = SharedAscent(self.problem, self.r, root, self._still(root))
         rounds = [ROOT_STEPS] * ROUNDS if steps is None else [steps]
@@ -263,9 +279,9 @@ class SharedSearch:
         if self.best is not before:
             self.best = heuristic.ascend(self.best, self.budget)
 
-    def _branch(self, root: SharedNode, max_nodes: int | None) -> None:
-        order = itertools.count(1)
-        open_nodes = [] if self._closed(root) else [(-root.bound, 0, root)]
+    def _branch(
+        self, open_nodes: list[tuple[float, int, SharedNode]], max_nodes: int | None
+    ) -> None:
         if max_nodes is None:
             max_nodes = self.budget.limits.nodes
         split = -np.inf  # the bound of the node that is being split
@@ -281,24 +297,23 @@ class SharedSearch:
                 if self._closed(node):
                     split = -np.inf
                     continue
+                self.has_branched = True
                 for child in self._children(node):
                     self._work(child)
-                    if not self._closed(child):
-                        heapq.heappush(open_nodes, (-child.bound, next(order), child))
+                    self._put(child)
                 split = -np.inf
         finally:  # also after Ctrl-C, with the node under way as it was
             self._conclude([split, *(-bound for bound, _, _ in open_nodes)])
 
     def _conclude(self, open_bounds: list[float]) -> None:
         """Bound opt_r(k) by the nodes that are open, and by what was closed."""
-        if self.nodes <= 1 and max(open_bounds) == -np.inf:
+        if not self.has_branched and max(open_bounds) == -np.inf:
             return
         # What was closed is at or below the target of its time, hence of the last.
         bounds = [self.settled, *open_bounds]
-        if self.nodes > 1:
+        if self.has_branched:
             bounds.append(self._target)
         self.bound = min(self.bound, self._outward(max(bounds)))
-        self.budget.nodes += self.nodes
 
     def _closed(self, node: SharedNode) -> bool:
         if self.claimed is not None:
@@ -389,7 +404,7 @@ class SharedSearch:
     # -- verification ------------------------------------------------------------------
 
     def proves(self, claimed: float, max_nodes: int) -> bool | None:
-        """Tell whether opt_r(k) ≤ claimed; None if so many nodes do not tell."""
+        """Tell whether opt_r(k) ≤ claimed; None if so many nodes, or time, do not."""
         problem, self.claimed = self.problem, claimed
         root = None if problem is None else self._root(problem)
         if root is None or not self._covers_everything():
@@ -397,7 +412,7 @@ class SharedSearch:
         open_nodes = [root]
         with single_threaded():
             while open_nodes:
-                if self.nodes >= max_nodes:
+                if self.nodes >= max_nodes or self.budget.passed():
                     return None
                 node = open_nodes.pop()
                 self._work(node)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,7 +48,7 @@ def solve_shared(
     include: Sequence[int | str] = (),
     constraints: Constraints | None = None,
     start: Sequence[int | str] | None = None,
-    limits: Limits | None = None,
+    limits: Limits | float | None = None,
     n_jobs: int | None = None,
     progress: Listener | bool | None = None,
 ) -> SharedSupport:
@@ -71,13 +71,18 @@ def solve_shared(
         What is proved is for the sets that keep them.
     start : names or indices, optional
         A set to begin with.
-    limits : Limits, optional
-        Time, nodes and gap for the whole call.
+    limits : Limits or float, optional
+        Time, nodes and gap for the whole call; a number is seconds.
     n_jobs : int, optional
         Most threads of BLAS.
     progress : bool or callable, optional
         True logs to standard error; a callable is told of `Event`s. Without it a line
         appears after five seconds where somebody watches; False is silent.
+
+    Returns
+    -------
+    SharedSupport
+        After Ctrl-C, the best set and the least bound so far, with a warning.
 
     Notes
     -----
@@ -212,11 +217,22 @@ class _Run:
         if bound < self.claim.upper_bound:
             self.claim = SharedClaim(bound, BoundName.ENUMERATION, nodes=tree.nodes)
 
-    def branch(self, nodes: int | None, steps: int | None = None) -> SharedSearch:
-        """Bound by the dual, and by branch and bound where there are few features."""
+    def branch(
+        self,
+        nodes: int | None,
+        steps: int | None = None,
+        search: SharedSearch | None = None,
+    ) -> SharedSearch:
+        """Bound by the dual, and by branch and bound where there are few features.
+
+        A search that is given is one of before, which goes on.
+        """
+        if search is None:
+            search = SharedSearch(self.shared, self.best, self.budget, self.heuristic)
+        before = search.nodes
         if self.budget.limits.nodes is not None:
-            nodes = min(self.budget.nodes_left, nodes or self.budget.nodes_left)
-        search = SharedSearch(self.shared, self.best, self.budget, self.heuristic)
+            most = before + self.budget.nodes_left
+            nodes = min(most, nodes or most)
 
         def told(bound: float) -> None:
             self.best = search.best
@@ -227,11 +243,12 @@ class _Run:
         try:
             search.run(nodes, steps)
         finally:  # also after Ctrl-C
-            self.nodes += search.nodes
+            self.nodes += search.nodes - before
+            self.budget.nodes += search.nodes - before
             self.best = max(self.best, search.best, key=lambda s: s.objective)
             if search.bound < self.claim.upper_bound:
                 name = BoundName.DIRECTION_DUAL
-                if search.nodes > 1:
+                if search.has_branched:
                     name = BoundName.BRANCH_AND_BOUND
                 self.claim = SharedClaim(
                     search.bound, name, search.root_claim, search.nodes
@@ -296,8 +313,8 @@ def bound_shared(
     r: int,
     start: NDArray[np.intp],
     budget: Budget,
-    nodes: int,
     steps: int,
+    most_nodes: Callable[[SharedSupport], int],
 ) -> SharedSupport:
     """Bound opt_r(k), without looking far for sets that are better than the one given.
 
@@ -305,10 +322,11 @@ def bound_shared(
     ----------
     start : array of int
         At most k features; those of the largest variances are added.
-    nodes : int
-        Of a branch and bound, at the most.
     steps : int
-        Of the ascent at its root, at the most.
+        Of the ascent at the root, at the most.
+    most_nodes : callable
+        Is shown what the root gives, and says how many nodes a branch and bound may
+        have with it.
     """
     scores = cov.diagonal().copy()
     scores[start] = np.inf
@@ -318,7 +336,12 @@ def bound_shared(
     best = heuristic.best_of(starts, budget, exchange=False)
     run = _Run(shared, best, budget)
     run.claim = _closed_form(shared, budget)
-    run.branch(nodes, steps)
+    search = run.branch(1, steps)
+    root = run.result(interrupted=False)
+    nodes = most_nodes(root)
+    if nodes <= 1:
+        return root
+    run.branch(nodes, search=search)
     return run.result(interrupted=False)
 
 
@@ -332,7 +355,7 @@ def _closed_form(shared: SharedProblem, budget: Budget) -> SharedClaim:
 def solve_shared_path(
     cov: Covariance | Any, ks: Sequence[int], n_components: int, **options: Any
 ) -> dict[int, SharedSupport]:
-    """Solve `solve_shared` for several k, each from the set of the one before.
+    """Solve `solve_shared` for several k, each from the largest set so far that fits.
 
     Parameters
     ----------
@@ -341,7 +364,7 @@ def solve_shared_path(
         Ascending or not; each at least `n_components`.
     n_components : int
     **options
-        Passed to `solve_shared`; limits are for each k.
+        Passed to `solve_shared`; limits are for each k, and `start` for the first.
 
     Returns
     -------
@@ -360,8 +383,11 @@ def solve_shared_path(
     path: dict[int, SharedSupport] = {}
     start = options.pop("start", None)
     for k in ks:
-        path[k] = solve_shared(cov, k, n_components, start=start, **options)
-        start = path[k].support.tolist()
+        size = check_sparsity(k, cov.n_features)
+        if path:
+            fitting = [found.support for found in path.values() if found.k <= size]
+            start = max(fitting, key=len, default=None)
+        path[k] = solve_shared(cov, size, n_components, start=start, **options)
         if path[k].status is Status.INTERRUPTED:  # which is meant for all k
             if not is_nested_call():
                 warn_caller(interruption(f"solve_shared_path, at k = {k},", [path[k]]))

@@ -279,14 +279,16 @@ def largest_of_all(
     return best, max(level(), tree.largest)
 
 
-def proves(tree: SetTree, claimed: float, most_work: float) -> bool | None:
-    """Tell whether opt_r(k) ≤ claimed; None if so much work does not tell."""
+def proves(
+    tree: SetTree, claimed: float, most_work: float, deadline: Deadline | None = None
+) -> bool | None:
+    """Tell whether opt_r(k) ≤ claimed; None if so much work, or time, does not tell."""
     above: list[float] = []
 
     def found(_support: NDArray[np.intp], value: float) -> float:
         above.append(value)
         return claimed
 
-    if not tree.run(claimed, Deadline(None), most_work, found):
+    if not tree.run(claimed, deadline or Deadline(None), most_work, found):
         return False if above else None
     return not above

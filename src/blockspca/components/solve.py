@@ -16,7 +16,7 @@ from .._validation import FloatArray, check_count, check_flag, check_n_jobs, pan
 from .._warnings import is_nested_call, warn_caller
 from ..certificate import restated
 from ..certify.proof_log import recording_limits
-from ..certify.verify import Verification, verify, verify_replayed
+from ..certify.verification import Verification
 from ..constraints import Constraints
 from ..covariance.covariance import Covariance, as_covariance
 from ..covariance.formed import formed_or_interrupted
@@ -26,30 +26,24 @@ from ..progress import Listener, ProgressLog, as_listener
 from ..proof_file import MayHaveProof, Proof
 from ..result import Result
 from ..status import Status, relative_gap
-from .checks import (
-    REGRESSION_AGREEMENT,
-    check_component,
-    check_relations,
-    check_variances,
-)
+from .checks import REGRESSION_AGREEMENT
 from .in_turn import HALF, Call, chosen_together, in_turn
 from .joint import JointProof, adds_plain, joint_claim
-from .recording import check_recorded, recorded_apart, replayed_components
+from .recording import check_recorded, recorded_apart
 from .requests import (
     check_constraints,
     check_sparsities,
     check_starts,
     check_sweeps,
-    prediction_of,
 )
-from .scheme import Scheme
+from .scheme import Scheme, as_given, completed
 from .scheme_names import as_scheme
 from .schemes import in_turn_only, scheme_name
 from .shown import as_html, as_repr, as_rows, as_text
 from .sweep_goal import swept_again
-from .sweeps import others
 from .undominated import look_is_due, unless_dominated
 from .variance import adjusted_variance, predicted, score_covariance
+from .verified import given, verified
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,6 +92,18 @@ class Components(MayHaveProof):
     is_contrast : bool
         Whether A is a target less a background: then there is no total variance that
         anything could be a share of, and shares are NaN.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> A = [[4, 3, 0, 1], [3, 4, 0, 1], [0, 0, 3, 2], [1, 1, 2, 3]]
+    >>> found = bs.solve_components(A, 2, 2)
+    >>> len(found), [support.tolist() for support in found.supports]
+    (2, [[0, 1], [2, 3]])
+    >>> found[1].status, found.explained_variance.round(6)
+    (<Status.OPTIMAL: 'optimal'>, array([7., 5.]))
+    >>> all(check.complete for check in found.verify(A))
+    True
     """
 
     _call = "solve_components"
@@ -174,7 +180,7 @@ class Components(MayHaveProof):
 
         Of `DisjointSupports` and `Orthogonalised`; of the adjusted ones otherwise.
         """
-        if adds_plain(self.scheme):
+        if adds_plain(completed(self.scheme)):
             return float(self.explained_variance.sum())
         return float(self.adjusted_explained_variance.sum())
 
@@ -190,13 +196,7 @@ class Components(MayHaveProof):
         """
         index = self._checked(index)
         cov = as_covariance(cov).formed()
-        return self.scheme.problem(cov, self._given(index, cov))
-
-    def _given(self, index: int, cov: Covariance) -> tuple[Result, ...]:
-        """Return the components that count as earlier ones of component `index`."""
-        if self.first is None:
-            return self.results[:index]
-        return others(cov, self.results, index)
+        return self.scheme.problem(cov, given(self, index, cov))
 
     def verify(self, cov: Covariance | Any, **options: Any) -> tuple[Verification, ...]:
         """Check every component's certificate against its own problem, and the set.
@@ -211,45 +211,15 @@ class Components(MayHaveProof):
             The original matrix.
         **options
             Passed to `blockspca.verify`. With `data`, the proof of the components, if
-            one was recorded, is replayed in the place of searching again.
+            one was recorded, is replayed in the place of searching again. `max_nodes`
+            and `time_limit` are for each component, and for the joint bound.
 
         Raises
         ------
         VerificationError
             Naming the claim that failed.
         """
-        cov = as_covariance(cov).formed()
-        said = check_relations(self.results, self.scheme, self.first is not None)
-        checked, unchecked = check_variances(self, cov)
-        said += checked
-        if self.first is not None:
-            alone = verify(self.first, cov, **options)
-            said += [f"alone: {words}" for words in alone.checks]
-        replay = replayed_components(self, cov, options.pop("data", None))
-        said += [replay.message] if replay.message else []
-        replayed = dict(enumerate(replay.bounds))
-        checks: list[Verification] = []
-        for index, result in enumerate(self.results):
-            bound = replayed.get(index)
-            if bound is not None:
-                problem = self.problem(index, cov)
-                checks.append(verify_replayed(result, problem, bound))
-                continue
-            given, done = (
-                self._given(index, cov),
-                checks if self.first is None else None,
-            )
-            checks.append(
-                check_component(
-                    cov, self.results, index, self.scheme, given, done, **options
-                )
-            )
-        # What is said of the set is said once, with the last component.
-        *others, last = checks
-        if unchecked:
-            left = (*last.unchecked, *unchecked)
-            last = replace(last, upper_bound=math.inf, unchecked=left)
-        return (*others, replace(last, checks=(*last.checks, *said)))
+        return verified(self, as_covariance(cov).formed(), **options)
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one dict for each component, for tables and files."""
@@ -267,8 +237,13 @@ class Components(MayHaveProof):
         """
         pandas = pandas_for("to_frame")
         used = np.flatnonzero(self.components.any(axis=0))
+        d = self.components.shape[1]
         if names is None:
             names = self.results[0].feature_names
+        elif len(names) != d:
+            raise ValueError(
+                f"names has {len(names)} value(s) for {d} features; pass one for each."
+            )
         labels = used if names is None else [names[i] for i in used.tolist()]
         columns = [f"component {j + 1}" for j in range(len(self))]
         return pandas.DataFrame(
@@ -342,7 +317,8 @@ def solve_components(
     **options
         Passed to `solve` for every component: solver, threshold, certify, n_jobs, rng.
         `n_jobs` holds for what comes after the components as well: with 1, one core
-        does all the work.
+        does all the work. `rng` is for the solvers, and for the sets that a scheme with
+        `prediction` tries; sweeps and joint bounds draw with the seed 0 in any case.
 
     Returns
     -------
@@ -395,7 +371,7 @@ def solve_components(
 def _found(call: Call, starts: list[list[int]], sweeps: int) -> Components:
     """Solve for the components, and put together what is known of them."""
     cov, budget = call.cov, call.budget
-    if prediction_of(call.scheme):
+    if call.scheme.prediction:
         results = chosen_together(call, starts)
     else:
         part = HALF if sweeps else 1.0
@@ -440,7 +416,7 @@ def _replaced(
     A joint bound with a proof of its own is for all sets with the same sparsities, and
     so for these; others rest on the bounds of the set itself.
     """
-    scheme = in_turn_only(found.scheme)
+    scheme = in_turn_only(completed(found.scheme))
     named = tuple(placed(r, j, scheme, False) for j, r in enumerate(results))
     alone = collect(cov, named, scheme, budget, prove=False)
     bound = max(found.joint_upper_bound, alone.joint_total)
@@ -464,7 +440,7 @@ def collect(
     prove: bool = True,
 ) -> Components:
     """Put results together: what they explain of A, each and jointly."""
-    budget = budget or Budget(Limits())
+    budget, scheme = budget or Budget(Limits()), completed(scheme)
     components = np.array([result.x for result in results])
     scores = score_covariance(cov, components)
     adjusted, plain = adjusted_variance(scores), float(np.trace(scores))
@@ -491,7 +467,7 @@ def collect(
         total_variance=float(cov.diagonal().sum()),
         joint_upper_bound=max(bound, total),
         joint_bound_name=name,
-        scheme=scheme,
+        scheme=as_given(scheme),
         r2=predicted(cov, components),
         first=first,
         joint_proof=proof,

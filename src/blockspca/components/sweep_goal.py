@@ -19,7 +19,6 @@ from ..status import Status
 from .generalised_variance import log_volume
 from .in_turn import HALF, Call, SolveWithin, shared_out
 from .joint import budget_of_sweeps
-from .scheme import completed
 from .sweep_start import begun_together
 from .sweeps import NotAmongTheOthers, SweepGoal, swept, total, unproved
 from .variance import score_covariance
@@ -66,7 +65,7 @@ def _swept_by_product(
     cov, scheme = again.cov, again.scheme
     best = together
     scores = score_covariance(cov, np.array([result.x for result in together]))
-    multiplies = completed(scheme).multiplies_variances
+    multiplies = scheme.multiplies_variances
     if not (multiplies and np.isfinite(log_volume(scores))):
         return None, best
 

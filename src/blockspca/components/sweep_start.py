@@ -28,7 +28,7 @@ from ..result import Result
 from ..status import Status
 from .conditions import MOST_DENSE, ascend, search_constrained, supports_of_rows
 from .orthogonal import Conditioned
-from .scheme import Scheme, SolveOne
+from .scheme import BaseScheme, SolveOne
 from .sweeps import total, unproved
 
 # Of k, for the sets to begin with, the best first: on snp500, four orthogonal
@@ -46,7 +46,7 @@ EXCHANGED = 4  # one in so many features of a component is exchanged
 
 
 def begun_together(
-    cov: Covariance, results: list[Result], scheme: Scheme, solve_one: SolveOne
+    cov: Covariance, results: list[Result], scheme: BaseScheme, solve_one: SolveOne
 ) -> list[Result]:
     """Return the results, or with other components if those have a larger total."""
     if not isinstance(scheme, Conditioned):

@@ -45,7 +45,7 @@ from ..result import Result
 from ..status import OPTIMAL_GAP, Status
 from .generalised_variance import log_volume, raised_loadings
 from .rewrite import with_component
-from .scheme import NoComponent, Scheme, completed, uses_closed
+from .scheme import BaseScheme, NoComponent, uses_closed
 from .variance import adjusted_variance, by_size, score_covariance
 
 GAIN = OPTIMAL_GAP  # of the goal: less is within what "optimal" leaves open
@@ -88,13 +88,13 @@ def others(
     )
 
 
-def total(cov: Covariance, results: Sequence[Result], scheme: Scheme) -> float:
+def total(cov: Covariance, results: Sequence[Result], scheme: BaseScheme) -> float:
     """Return the variances of components in their order, those that are reported."""
     return _total(score_covariance(cov, _rows(results)), scheme)
 
 
-def _total(scores: FloatArray, scheme: Scheme) -> float:
-    if completed(scheme).adds_variances:
+def _total(scores: FloatArray, scheme: BaseScheme) -> float:
+    if scheme.adds_variances:
         return float(np.trace(scores))
     return float(adjusted_variance(scores).sum())
 
@@ -103,7 +103,7 @@ def _total(scores: FloatArray, scheme: Scheme) -> float:
 class SweepGoal:
     """What sweeps raise."""
 
-    scheme: Scheme
+    scheme: BaseScheme
     #: of the adjusted variances, in the place of the sum of what the scheme adds up
     product: bool = False
     #: loadings may have any sign, so that the product can be raised by them alone
@@ -211,7 +211,7 @@ def swept(
 
 
 def _with_old(
-    cov: Covariance, current: Sequence[Result], j: int, new: Result, scheme: Scheme
+    cov: Covariance, current: Sequence[Result], j: int, new: Result, scheme: BaseScheme
 ) -> Result:
     """Return what was found for a problem, with the component that stays."""
     old = current[j].x
@@ -258,7 +258,9 @@ def unproved(result: Result, x: FloatArray, cov: Covariance) -> Result:
     return with_component(bare, x, cov)
 
 
-def _ordered(cov: Covariance, results: list[Result], scheme: Scheme) -> list[Result]:
+def _ordered(
+    cov: Covariance, results: list[Result], scheme: BaseScheme
+) -> list[Result]:
     """Return the components with those that add most first.
 
     As they are, where the total is larger.
@@ -266,7 +268,7 @@ def _ordered(cov: Covariance, results: list[Result], scheme: Scheme) -> list[Res
     if len({result.k for result in results}) > 1:  # a place has its k
         return results
     scores = score_covariance(cov, _rows(results))
-    if completed(scheme).adds_variances:  # the same in any order
+    if scheme.adds_variances:  # the same in any order
         order = sorted(range(len(results)), key=lambda i: -scores[i, i])
         return [results[i] for i in order]
     order = by_size(scores)

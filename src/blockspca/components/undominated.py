@@ -23,9 +23,8 @@ from ..result import Result
 from ..status import Status
 from .in_turn import HALF, Call, bounded, shared_out
 from .prediction_search import dominating
-from .requests import is_disjoint
-from .scheme import Scheme
-from .schemes import ResidualDeflation, in_turn_only
+from .scheme import BaseScheme
+from .schemes import in_turn_only
 from .variance import adjusted_variance, predicted, score_covariance
 
 
@@ -37,8 +36,7 @@ def look_is_due(call: Call, sweeps: int) -> bool:
     components in turn are proved to have; and a contrast has no R².
     """
     return (
-        isinstance(call.scheme, ResidualDeflation)
-        and call.scheme.unless_dominated is not None
+        call.scheme.unless_dominated is not None
         and len(call.sparsities) > 1
         and not (sweeps or "constraints" in call.options or call.cov.is_contrast)
         and call.budget.limits.gap is None
@@ -47,14 +45,14 @@ def look_is_due(call: Call, sweeps: int) -> bool:
 
 def unless_dominated(
     call: Call, results: list[Result], sweeps: int
-) -> tuple[Scheme, list[Result], list[Result]]:
+) -> tuple[BaseScheme, list[Result], list[Result]]:
     """Return the components to take, with their scheme and those that they replace.
 
     Those found in turn replace none, and their scheme is the one that looks for no
     others.
     """
     scheme = call.scheme
-    if not isinstance(scheme, ResidualDeflation) or scheme.unless_dominated is None:
+    if scheme.unless_dominated is None:
         return scheme, results, []
     found = None
     interrupted = results[-1].status is Status.INTERRUPTED
@@ -99,7 +97,7 @@ def _dominating(call: Call, results: list[Result], share: float) -> list[Result]
     deadline = Deadline(shared_out(call.budget, 1, HALF).time)
     if not (added > 0 and r2 > 0):
         return None
-    disjoint = is_disjoint(call.scheme)
+    disjoint = call.scheme.disjoint
     chosen = dominating(cov, given, call.sparsities, disjoint, deadline, memory)
     if not predicted(cov, chosen) > (1 + share) * r2:
         return None

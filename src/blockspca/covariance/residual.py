@@ -22,6 +22,10 @@ the two, the columns ĉ_i = fl(c_i − Q̂(Q̂'c_i)) are off by
 factor of Ĝ) and let M = T'(V'AV)T, η ≥ ‖M − I‖. Then (V'AV)⁻¹ = T M⁻¹ T', so that with
 f_i = T'w_i the term of an entry is f_i'M⁻¹f_j, and f_i'f_j is off by η / (1 − η)
 ‖f_i‖ ‖f_j‖ at most. That V'AV is positive definite follows from η < 1.
+
+The errors of a column are relative to that column; those of entries that were formed
+of data, to the largest variance. Where that is too much for the smallest ones, A_V is
+formed of the columns that A was formed of.
 """
 
 from __future__ import annotations
@@ -31,14 +35,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._validation import FloatArray
+from ..status import OPTIMAL_GAP
 from .covariance import Covariance
 from .derived import DerivedCovariance, LowRankSource, ResidualDataSource
+from .formed import MEMORY, form
 from .rounding import EPS, SMALLEST
-from .sources import DenseDataSource, MatrixSource, Source
+from .sources import DenseDataSource, MatrixSource, MomentSource, Source
 
 # A score is dependent if the earlier ones explain all but this share of its variance.
 PIVOT_TOLERANCE = 1e-10
 LARGEST_DEFECT = 0.25  # of η and ρ; directions are dropped until they are below
+# Errors of entries, as a share of a variance, of which "optimal" keeps a thousandth:
+# regression on scores of little variance magnifies them.
+LOST = 1e-3 * OPTIMAL_GAP
 ROOM = 1.01  # norms and sums of positive numbers that are rounded themselves
 ROWS_AT_ONCE = 2**22  # entries of A
 
@@ -81,14 +90,15 @@ def residual(cov: Covariance, components: FloatArray) -> Covariance:
     if dropped:
         origin += f", {dropped} that depend(s) on them left out"
     source = cov._source
+    data = _columns_behind(cov)
     new: Source
     if not found.kept:
         new = source
-    elif isinstance(source, DenseDataSource):
+    elif data is not None:
         assert found.basis is not None
-        C = source.C - found.basis @ found.factor.T
-        errors = _column_errors(source, found)
-        new = ResidualDataSource(C, errors, source.on_device)
+        C = data.C - found.basis @ found.factor.T
+        left = ResidualDataSource(C, _column_errors(data, found), data.on_device)
+        new = left if data is source else form(left)
     elif isinstance(source, MatrixSource) and not source.sparse:
         view = _less(source, found, cov.known_psd)
         product = found.factor @ found.factor.T
@@ -97,6 +107,21 @@ def residual(cov: Covariance, components: FloatArray) -> Covariance:
     else:
         new = _less(source, found, cov.known_psd)
     return DerivedCovariance(new, cov.feature_names, origin)
+
+
+def _columns_behind(cov: Covariance) -> DenseDataSource | None:
+    """Return the data to regress, where columns are better than entries of A."""
+    source = cov._source
+    if isinstance(source, DenseDataSource):
+        return source
+    data = source.computed_from if isinstance(source, MomentSource) else None
+    # What is derived from A keeps the data of A for `check_unchanged` alone.
+    if cov.is_derived or not isinstance(data, DenseDataSource) or data.on_device:
+        return None
+    variances = cov.diagonal()
+    smallest = float(variances[variances > 0].min(initial=np.inf))
+    fits = data.C.nbytes <= MEMORY
+    return data if fits and cov.entry_error > LOST * smallest else None
 
 
 def _less(source: Source, found: Regression, psd: bool) -> LowRankSource:
@@ -113,8 +138,9 @@ def _attempt(
     chosen = components[kept]
     used = np.flatnonzero(chosen.any(axis=0))
     loadings = chosen[:, used].T
-    if isinstance(cov._source, DenseDataSource):
-        return _on_data(cov._source, used, loadings, tuple(kept))
+    data = _columns_behind(cov)
+    if data is not None:
+        return _on_data(data, used, loadings, tuple(kept))
     return _on_entries(cov, used, loadings, tuple(kept))
 
 

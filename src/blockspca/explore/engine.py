@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -23,7 +23,7 @@ from ..certify.constrained import solve_constrained
 from ..certify.provers import ProofOptions
 from ..components.in_turn import SolveWithin, next_component
 from ..components.requests import check_constraints
-from ..components.scheme import Scheme
+from ..components.scheme import BaseScheme
 from ..components.scheme_names import as_scheme
 from ..components.solve import placed
 from ..components.variance import adjusted_variance, predicted, score_covariance
@@ -57,7 +57,7 @@ class Answer:
 
     state: State
     cov: Covariance
-    scheme: Scheme
+    scheme: BaseScheme
     results: tuple[Result, ...]
 
     @property
@@ -304,7 +304,7 @@ class Engine:
         self,
         problem: Problem,
         state: State,
-        scheme: Scheme,
+        scheme: BaseScheme,
         earlier: tuple[Result, ...],
         deadline: Deadline,
         tell: Listener,
@@ -372,8 +372,7 @@ class Engine:
         known = self.problem(state).first(state.k)
         if known is not None:
             return known
-        alone = State(**{**vars(state), "n_components": 1})
-        return self.solve(alone, tell).results[0]
+        return self.solve(replace(state, n_components=1), tell).results[0]
 
     def thresholds(self, state: State) -> ThresholdPath:
         """The blocks of the matrix at every ε; takes seconds for thousands of d."""

@@ -7,8 +7,6 @@ import json
 import zipfile
 from collections.abc import Callable
 
-import numpy as np
-
 from ..components.recording import check_recorded, recorded_apart
 from ..components.solve import collect
 from ..io.writing import loadings_csv, scores_csv
@@ -103,7 +101,7 @@ def _report(engine: Engine, answer: Answer) -> bytes:
         verify_commands=tuple(commands(engine, state)[1:]),
         labels=None if held is None else tuple(str(one) for one in held),
         label_name=state.label or "label",
-        seconds=float(np.sum([result.time for result in answer.results])),
+        seconds=sum(result.time for result in answer.results),
         n_requested=state.n_components,
     )
     return build_report(page).encode()

@@ -11,8 +11,8 @@ from __future__ import annotations
 import ctypes
 import itertools
 import threading
+import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -42,21 +42,52 @@ class Job:
     priority: Priority
     #: Told the exception, if the work raises one that is not an interruption.
     failed: Callable[[Exception], None]
-    _interrupted: threading.Event = field(default_factory=threading.Event)
+    interrupted: bool = False
+    #: Holds one entry while the work may be interrupted from outside. Whoever pops it,
+    #: which is atomic, may go on: the thread of the worker, or who interrupts that.
+    _open: list[None] = field(default_factory=list)
+    _sent: bool = False
     discarded: bool = False
     finished: bool = False
 
-    @property
-    def interrupted(self) -> bool:
-        return self._interrupted.is_set()
-
-    def interrupt(self) -> None:
-        self._interrupted.set()
-
     def check(self) -> None:
         """Raise KeyboardInterrupt if the job is to end; call it now and then."""
-        if self._interrupted.is_set():
+        if self.interrupted:
             raise KeyboardInterrupt
+
+    def run(self) -> None:
+        """Do the work; an interruption from outside arrives in here or not at all.
+
+        At most one is sent, so that whoever has caught it is not interrupted again. No
+        lock is taken on the way: an exception between its being taken and the begin of
+        the block that gives it back would leave it taken.
+        """
+        try:
+            try:
+                self._open.append(None)
+                self.work(self)
+            finally:
+                self._close()
+        except KeyboardInterrupt:
+            pass  # whoever interrupted it knows
+
+    def _close(self) -> None:
+        try:
+            self._open.pop()
+        except IndexError:  # one is sent: have it raised, or call it back
+            while not self._sent:
+                time.sleep(0.001)
+            _raise_in(threading.get_ident(), None)
+
+    def insist(self, thread: int) -> bool:
+        """Raise KeyboardInterrupt in the thread of the work; tell if it was open."""
+        try:
+            self._open.pop()
+        except IndexError:
+            return False
+        _raise_in(thread, Interruption)
+        self._sent = True
+        return True
 
     def listen(self, tell: Callable[[Event], None]) -> Callable[[Event], None]:
         """A listener of progress that ends the run once the job is interrupted."""
@@ -160,16 +191,14 @@ class Worker:
     def _interrupt(self, job: Job) -> None:
         if job.interrupted:
             return
-        job.interrupt()
+        job.interrupted = True
         threading.Timer(PATIENCE, self._insist, (job,)).start()
 
     def _insist(self, job: Job) -> None:
-        """Raise KeyboardInterrupt in the thread if the job still runs."""
-        with self._changed:
-            if self._current is job and not job.finished and self._thread.ident:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                    ctypes.c_ulong(self._thread.ident), ctypes.py_object(Interruption)
-                )
+        """Raise KeyboardInterrupt in the thread, unless the job has ended by then."""
+        sent = self._thread.ident is not None and job.insist(self._thread.ident)
+        if not sent and not job.finished:  # not begun
+            threading.Timer(PATIENCE, self._insist, (job,)).start()
 
     # -- the thread ----------------------------------------------------------------
 
@@ -183,30 +212,21 @@ class Worker:
                 job = self._waiting.pop(0)[2]
                 self._current = job
             try:
-                # Whoever interrupted it knows. Between jobs BLAS is as it was.
-                with suppress(KeyboardInterrupt), allowed_threads(self._n_jobs):
-                    job.work(job)
+                with allowed_threads(self._n_jobs):  # between jobs BLAS is as it was
+                    job.run()
             except Exception as error:
-                _tell(job, error)
-            self._end(job)
-
-    def _end(self, job: Job) -> None:
-        """Take note that a job has ended, also if its interruption arrives only now."""
-        while not job.finished:
-            try:
-                with self._changed:
-                    job.finished = True
-                    self._current = None
-                for _ in range(1000):  # an exception that was sent is raised by now
-                    pass
-            except KeyboardInterrupt:
-                continue
+                if not job.discarded:
+                    job.failed(error)
+            with self._changed:
+                job.finished = True
+                self._current = None
 
 
 class Interruption(KeyboardInterrupt):
     """Ctrl-C for one thread."""
 
 
-def _tell(job: Job, error: Exception) -> None:
-    if not job.discarded:
-        job.failed(error)
+def _raise_in(thread: int, exception: type[BaseException] | None) -> None:
+    """Raise an exception in a thread soon; None calls back one that is to come."""
+    kind = None if exception is None else ctypes.py_object(exception)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), kind)

@@ -123,7 +123,7 @@ def progress(event: Event, component: int) -> dict[str, Any]:
 
 def path(walked: SparsityPath, ceiling: float) -> dict[str, Any]:
     """The curve over k with its bounds; `ceiling` is the variance of PCA's first."""
-    results = [walked[k] for k in walked]
+    results = list(walked.values())
     return {
         "type": "path",
         "k": [result.k for result in results],

@@ -7,91 +7,35 @@ samples, a lasso or a cell, are answered here from all of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..plotting._layout import LabelGroups, label_groups, shades
 from ..report.block_data import as_list
 from .dataset import Dataset
 from .state import SAMPLE_ORDER, State
 
 MAX_POINTS = 1000  # plotly.js takes 0.07 s for so many, twice as long for 2000
 GRID = (120, 90)  # cells across and up
-MAX_COLOURS = 10  # categories; further ones are "other"
-SHADES = 9  # of a number: nine steps are what can be told apart in a legend
 MAX_NAMES = 40  # samples that are named in one reply
 MAX_CORNERS = 2000  # of a lasso
 
 
-@dataclass(frozen=True, eq=False)
-class Colours:
-    """A colour number for each sample; −1 is none."""
-
-    codes: NDArray[np.int16]
-    legend: tuple[str, ...]
-    ordered: bool = False  # shades of one colour, not different ones
-
-
-def colours(dataset: Dataset, state: State, scores: FloatArray) -> Colours:
+def colours(dataset: Dataset, state: State, scores: FloatArray) -> LabelGroups:
     """The colours of the samples by a label, or by the scores of a component."""
-    n = len(scores)
-    plain = Colours(np.full(n, -1, dtype=np.int16), ())
-    if state.label is None:
-        return plain
-    number = _component_of(state.label)
-    if number is not None:
-        if number >= scores.shape[1]:
-            return plain
-        return shades(scores[:, number])
-    if state.label not in dataset.labels:
-        return plain
-    return categories(dataset.labels[state.label])
-
-
-def _component_of(label: str) -> int | None:
-    """The component in "component 2", counted from 0; None for another label."""
+    label = state.label or ""
     word, _, digits = label.partition(" ")
     if word == "component" and digits.isdecimal() and len(digits) <= 2:
-        return max(0, int(digits) - 1)
-    return None
-
-
-def categories(values: Sequence[Any]) -> Colours:
-    """Colours for labels: the most frequent first; many numbers become shades."""
-    array = np.asarray(values)
-    if array.dtype.kind in "fiu" and len(np.unique(array)) > MAX_COLOURS:
-        return shades(array.astype(np.float64))
-    text = np.array([str(value) for value in array.tolist()])
-    names, codes, counts = np.unique(text, return_inverse=True, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    rank = np.empty(len(order), dtype=np.int16)
-    rank[order] = np.arange(len(order))
-    many = len(names) > MAX_COLOURS
-    legend = [str(names[i]) for i in order[: MAX_COLOURS - many]]
-    if many:
-        rank = np.minimum(rank, MAX_COLOURS - 1).astype(np.int16)
-        legend.append("other")
-    return Colours(rank[codes.ravel()], tuple(legend))
-
-
-def shades(values: FloatArray) -> Colours:
-    """Shades for numbers, in steps of equal width."""
-    finite = np.isfinite(values)
-    low, high = (
-        (float(values[finite].min()), float(values[finite].max()))
-        if finite.any()
-        else (0.0, 0.0)
-    )
-    step = (high - low) / SHADES or 1.0
-    codes = np.full(len(values), -1, dtype=np.int16)
-    inside = np.floor((values[finite] - low) / step)
-    codes[finite] = np.clip(inside, 0, SHADES - 1).astype(np.int16)
-    edges = [low + step * i for i in range(SHADES)]
-    return Colours(codes, tuple(f"from {edge:.3g}" for edge in edges), True)
+        number = max(0, int(digits) - 1)
+        if number < scores.shape[1]:
+            return shades(scores[:, number])
+    elif label in dataset.labels:
+        return label_groups(dataset.labels[label])
+    return LabelGroups(np.full(len(scores), -1, dtype=np.intp), ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +44,7 @@ class Samples:
 
     x: FloatArray
     y: FloatArray
-    colours: Colours
+    colours: LabelGroups
 
     @classmethod
     def of(cls, dataset: Dataset, state: State, scores: FloatArray) -> Samples:
@@ -133,14 +77,14 @@ class Samples:
             "samples": n,
             "axes": [shown_axis(axis, state.n_components) for axis in state.axes],
             "ranges": list(self.ranges()),
-            "legend": list(self.colours.legend),
-            "ordered": self.colours.ordered,
+            "legend": list(self.colours.names),
+            "ordered": self.colours.values is not None,
         }
         if n <= MAX_POINTS:
             content["points"] = {
                 "x": as_list(self.x, 5),
                 "y": as_list(self.y, 5),
-                "colour": self.colours.codes.tolist(),
+                "colour": self.colours.of.tolist(),
                 "names": list(dataset.sample_names),
             }
         else:
@@ -149,8 +93,8 @@ class Samples:
 
     def _grid(self) -> dict[str, Any]:
         """Cells that hold samples: how many, and the colour most of them have."""
-        cells, n_colours = self.cells(), len(self.colours.legend) + 1
-        pairs = cells * n_colours + (self.colours.codes + 1)
+        cells, n_colours = self.cells(), len(self.colours.names) + 1
+        pairs = cells * n_colours + (self.colours.of + 1)
         kinds, counts = np.unique(pairs, return_counts=True)
         owner = kinds // n_colours
         # The last of equal owners in this order is the colour with the largest count.
@@ -178,17 +122,15 @@ class Samples:
     def _named(
         self, dataset: Dataset, chosen: NDArray[np.intp], kind: str
     ) -> dict[str, Any]:
-        codes = self.colours.codes[chosen]
-        counts = np.bincount(codes[codes >= 0], minlength=len(self.colours.legend))
-        legend = self.colours.legend
+        colours = replace(self.colours, of=self.colours.of[chosen])
         return {
             "type": kind,
             "count": len(chosen),
             "names": [dataset.sample_names[i] for i in chosen[:MAX_NAMES].tolist()],
             "colours": [
-                [name, int(count)]
-                for name, count in zip(legend, counts, strict=True)
-                if count
+                [name, size]
+                for name, size in zip(colours.names, colours.sizes, strict=True)
+                if size
             ],
         }
 

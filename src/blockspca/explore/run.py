@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from html import escape
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -55,17 +56,36 @@ class Explorer:
     ----------
     url : str
         Where it is; the token in it is the key.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from blockspca.explore import Explorer
+    >>> from blockspca.explore.dataset import Dataset
+    >>> from blockspca.explore.run import make_server
+    >>> from blockspca.io import Table
+    >>> page = Explorer(make_server(Dataset(Table(np.eye(4)))))
+    >>> page.running
+    True
+    >>> page.stop()
     """
 
     def __init__(self, server: Server) -> None:
         self._server = server
         self.url = server.url
-        started = threading.Event()
-        self._thread = threading.Thread(
-            target=run, args=(server, started.set), name="explore", daemon=True
-        )
+        started: Future[None] = Future()
+
+        def serve() -> None:
+            try:
+                run(server, lambda: started.set_result(None))
+            except BaseException as error:
+                if started.done():
+                    raise
+                started.set_exception(error)
+
+        self._thread = threading.Thread(target=serve, name="explore", daemon=True)
         self._thread.start()
-        started.wait()
+        started.result()
 
     def stop(self) -> None:
         """End the server; exported files stay."""

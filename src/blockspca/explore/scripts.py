@@ -3,39 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from .dataset import Dataset
+from ..io import Table
+from .dataset import Dataset, Source
 from .state import State
 
 
 def script(dataset: Dataset, state: State) -> str:
-    """Return a Python script that finds the components of a state again."""
+    """Return a Python script that finds the components of a state again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from blockspca.explore.dataset import Dataset
+    >>> from blockspca.explore.scripts import script
+    >>> from blockspca.explore.state import State
+    >>> from blockspca.io import Table
+    >>> text = script(Dataset(Table(np.eye(4))), State(k=2))
+    >>> "cov = bs.Covariance.from_data(X)" in text
+    True
+    """
+    source, table, background = dataset.source, dataset.table, dataset.background
     lines = ['"""Sparse components, with proofs; written by blockspca explore."""', ""]
     lines += ["import blockspca as bs"]
-    source = dataset.source
-    if source.file:
-        lines += ["from blockspca.io import read_table", ""]
-        lines += _read("table", source.file, source.reading)
-        lines += ["cov = table.covariance(" + _arguments(dataset, state) + ")"]
-    else:
-        data = "from_matrix(A" if dataset.table.is_matrix else "from_data(X"
-        name = "A" if dataset.table.is_matrix else "X"
-        lines += ["", f"# {name} is what was explored; it was in memory."]
-        more = _arguments(dataset, state)
-        names = dataset.table.feature_names
-        if names is not None and (state.include or state.exclude):
-            lines += [f"names = {list(names)!r}"]
-            more = ", ".join(filter(None, (more, "feature_names=names")))
-        lines += [f"cov = bs.Covariance.{data}{', ' if more else ''}{more})"]
-    if state.weight is not None:
-        lines += _read("background", source.background or "BACKGROUND", source.reading)
-        lines += [
-            "cov = bs.contrastive(",
-            f"    cov, background.covariance({_arguments(dataset, state)}),"
-            f" {state.weight!r}",
-            ")",
-        ]
+    if source.file or source.background:
+        lines += ["from blockspca.io import read_table"]
+    lines += [""]
+    more = _arguments(table, dataset, state)
+    name = "A" if table.is_matrix else "X"
+    if not source.file:
+        lines += [f"# {name} is what was explored; it was in memory."]
+        if table.feature_names is not None and (state.include or state.exclude):
+            lines += [f"names = {list(table.feature_names)!r}"]
+            more = [*more, "feature_names=names"]
+    lines += [f"cov = {_covariance(table, source.file, name, more, source)}"]
+    if state.weight is not None and background is not None:
+        if not source.background:
+            lines += ["# B is the background; it was in memory."]
+        more = _arguments(background, dataset, state)
+        made = _covariance(background, source.background, "B", more, source)
+        lines += [f"background = {made}"]
+        lines += [f"cov = bs.contrastive(cov, background, {state.weight!r})"]
     lines += _solving(dataset, state)
     lines += [
         "print(found)",
@@ -45,15 +53,21 @@ def script(dataset: Dataset, state: State) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _read(name: str, file: str, reading: Any) -> list[str]:
-    arguments = "".join(f", {key}={value!r}" for key, value in reading.items())
-    return [f"{name} = read_table({file!r}{arguments})"]
+def _covariance(
+    table: Table, file: str, name: str, more: list[str], source: Source
+) -> str:
+    """The covariance of a table, in a file or, without one, in a variable."""
+    if file:
+        given = [repr(file), *(f"{key}={v!r}" for key, v in source.reading.items())]
+        return f"read_table({', '.join(given)}).covariance({', '.join(more)})"
+    kind = "matrix" if table.is_matrix else "data"
+    return f"bs.Covariance.from_{kind}({', '.join([name, *more])})"
 
 
-def _arguments(dataset: Dataset, state: State) -> str:
+def _arguments(table: Table, dataset: Dataset, state: State) -> list[str]:
     """The arguments of a covariance that are not default."""
-    if dataset.table.is_matrix:
-        return ""
+    if table.is_matrix:
+        return []
     given = {
         "center": dataset.center,
         "scale": state.scale,
@@ -61,9 +75,9 @@ def _arguments(dataset: Dataset, state: State) -> str:
         "constant": dataset.constant,
     }
     default = {"center": True, "scale": False, "missing": "raise", "constant": "raise"}
-    return ", ".join(
+    return [
         f"{name}={value!r}" for name, value in given.items() if value != default[name]
-    )
+    ]
 
 
 def _solving(dataset: Dataset, state: State) -> list[str]:

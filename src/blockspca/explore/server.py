@@ -29,7 +29,7 @@ from .engine import Engine
 from .exports import EXPORTS
 from .jobs import Job, Priority, Worker
 from .session import Session
-from .state import MAX_TEXT, State, StateError
+from .state import MAX_TEXT, State
 
 HOST = "127.0.0.1"
 LIBRARY = "plotly.min.js"
@@ -247,6 +247,14 @@ class _Checked(web.RequestHandler):
         parts = urlsplit(origin)
         return parts.scheme == "http" and parts.netloc in self.server.hosts
 
+    def give(self, name: str) -> None:
+        """Answer with a file of the page."""
+        if name not in self.server.files:
+            raise web.HTTPError(404)
+        kind, content = self.server.files[name]
+        self.set_header("Content-Type", kind)
+        self.finish(content)
+
     def write_error(self, status_code: int, **more: Any) -> None:
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         error = more.get("exc_info", (None, None, None))[1]
@@ -267,20 +275,14 @@ class Page(_Checked):
     strict = False
 
     def get(self, token: str) -> None:
-        kind, content = self.server.files["index.html"]
-        self.set_header("Content-Type", kind)
-        self.finish(content)
+        self.give("index.html")
 
 
 class Asset(_Checked):
     """A file of the page, by its name."""
 
     def get(self, token: str, name: str) -> None:
-        if name not in self.server.files:
-            raise web.HTTPError(404)
-        kind, content = self.server.files[name]
-        self.set_header("Content-Type", kind)
-        self.finish(content)
+        self.give(name)
 
 
 class Download(_Checked):
@@ -293,7 +295,7 @@ class Download(_Checked):
             text = self.get_query_argument("state", "{}")
             state = State.from_json(text, self.server.engine.dataset.n_features)
             content = await self.server.export(state, name)
-        except (StateError, ValueError, TypeError, ImportError) as error:
+        except (ValueError, TypeError, ImportError) as error:
             raise web.HTTPError(400, str(error).replace("%", "%%")) from None
         self.set_header("Content-Type", EXPORTS[name][0])
         self.set_header("Content-Disposition", f'attachment; filename="{name}"')

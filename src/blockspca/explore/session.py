@@ -78,7 +78,7 @@ class Session:
             if action is None:
                 raise StateError("the type of the message is not known.")
             action(message)
-        except (StateError, ValueError, TypeError) as error:
+        except (ValueError, TypeError) as error:
             self.send({"type": "refused", "message": str(error)})
 
     def close(self) -> None:
@@ -240,18 +240,28 @@ class Session:
 
     # -- questions that take a while -----------------------------------------------
 
-    def _asked(self, work: Callable[[Job, int, Answer], None]) -> None:
+    def _asked(self, make: Callable[[Job, Answer], dict[str, Any]]) -> None:
+        """Make a message about the answer and send it, unless another is asked for."""
         answer, number = self.answer, self.number
         if answer is None or not answer.complete:
             raise ValueError("wait for the components first.")
+
+        def work(job: Job) -> None:
+            content = make(job, answer)
+            if job.discarded:
+                return
+            self.send(content, number)
+            if job.interrupted:
+                self.send({"type": "stopped"}, number)
+
         self.worker.discard(self, Priority.ASKED)
-        self._submit(Priority.ASKED, lambda job: work(job, number, answer))
+        self._submit(Priority.ASKED, work)
 
     def _swaps(self, message: Mapping[str, Any]) -> None:
         most = len(self.answer.results) if self.answer else 1
         j = whole("component", message.get("component", 0), 0, most - 1)
 
-        def work(job: Job, number: int, answer: Answer) -> None:
+        def make(job: Job, answer: Answer) -> dict[str, Any]:
             earlier = answer.results[:j]
             found = feature_importance(
                 answer.scheme.problem(answer.cov, earlier),
@@ -259,15 +269,14 @@ class Session:
                 limits=Limits(time=answer.state.seconds),
                 n_jobs=self.engine.n_jobs,
             )
-            content = messages.swaps(self.dataset, found)
-            self.send({**content, "component": j}, number)
+            return {**messages.swaps(self.dataset, found), "component": j}
 
-        self._asked(work)
+        self._asked(make)
 
     def _sets(self, message: Mapping[str, Any]) -> None:
         within = real("within", message.get("within", 0.01), 0.0, MAX_WITHIN)
 
-        def work(job: Job, number: int, answer: Answer) -> None:
+        def make(job: Job, answer: Answer) -> dict[str, Any]:
             state = answer.state
             if state.is_constrained:
                 raise ValueError(
@@ -281,14 +290,15 @@ class Session:
                 limits=Limits(time=state.seconds),
                 n_jobs=self.engine.n_jobs,
             )
-            self.send(messages.sets(self.dataset, found), number)
+            return messages.sets(self.dataset, found)
 
-        self._asked(work)
+        self._asked(make)
 
     def _stability(self, message: Mapping[str, Any]) -> None:
         resamples = whole("resamples", message.get("resamples", 20), 1, MAX_RESAMPLES)
+        number = self.number
 
-        def work(job: Job, number: int, answer: Answer) -> None:
+        def make(job: Job, answer: Answer) -> dict[str, Any]:
             state = answer.state
             if self.dataset.table.is_matrix or state.weight is not None:
                 raise ValueError(
@@ -313,17 +323,17 @@ class Session:
                 n_jobs=self.engine.n_jobs,
                 progress=tell,
             )
-            self.send(messages.stability(self.dataset, found), number)
+            return messages.stability(self.dataset, found)
 
-        self._asked(work)
+        self._asked(make)
 
     def _blocks(self, message: Mapping[str, Any]) -> None:
-        def work(job: Job, number: int, answer: Answer) -> None:
+        def make(job: Job, answer: Answer) -> dict[str, Any]:
             thresholds = self.engine.thresholds(answer.state)
-            content = blocks_at_levels(thresholds, answer.cov, answer.results)
-            self.send({"type": "blocks", **content}, number)
+            blocks = blocks_at_levels(thresholds, answer.cov, answer.results)
+            return {"type": "blocks", **blocks}
 
-        self._asked(work)
+        self._asked(make)
 
 
 def relaxations(state: State, names: tuple[str, ...]) -> list[tuple[str, State]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ..components.scheme_names import IN_TURN
 from ..scheme_defaults import EXPLORED, SOLVED
@@ -18,6 +18,8 @@ MAX_FEATURES = 1000  # to include, or to exclude
 MAX_SECONDS = 600.0
 MAX_WEIGHT = 1e6
 MAX_TEXT = 64 * 1024  # characters of a state
+
+T = TypeVar("T")
 
 SAMPLE_ORDER = -1  # as an axis of the scores: the place of a sample in the file
 
@@ -85,7 +87,9 @@ class State:
             raise StateError("label is neither null nor a short text.")
         state = cls(
             k=whole("k", given["k"], 1, top),
-            n_components=whole("n_components", given["n_components"], 1, _most(top)),
+            n_components=whole(
+                "n_components", given["n_components"], 1, min(MAX_COMPONENTS, top)
+            ),
             scheme=_scheme(given["scheme"]),
             scale=_flag("scale", given["scale"]),
             include=_features("include", given["include"], n_features),
@@ -135,15 +139,12 @@ class State:
         )
 
 
-def _most(top: int) -> int:
-    return min(MAX_COMPONENTS, top)
-
-
-def _or_none(check: Any, value: Any) -> Any:
+def _or_none(check: Callable[[Any], T], value: Any) -> T | None:
     return None if value is None else check(value)
 
 
 def whole(name: str, value: Any, least: int, most: int) -> int:
+    """Check that a field is an integer within its range."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise StateError(f"{name} = {str(value)[:40]} is not a whole number.")
     if not least <= value <= most:
@@ -152,6 +153,7 @@ def whole(name: str, value: Any, least: int, most: int) -> int:
 
 
 def real(name: str, value: Any, least: float, most: float) -> float:
+    """Check that a field is a finite number within its range."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise StateError(f"{name} = {str(value)[:40]} is not a number.")
     if not (least <= value <= most and math.isfinite(value)):

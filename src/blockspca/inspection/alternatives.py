@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from .._validation import (
     check_sparsity,
     names_of,
 )
+from .._warnings import is_nested_call, warn_caller
 from ..certify.adaptive_screening import AdaptiveScreening
 from ..certify.chain import Chain
 from ..certify.constrained import solve_constrained
@@ -52,6 +53,7 @@ from ..status import OPTIMAL_GAP, Status
 MAX_SETS = 10_000
 _SLICE = 2000  # nodes between two looks at the clock
 _MARGIN = 4.0  # allowances that the search is below τ; one is needed
+_INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +74,15 @@ class Alternatives:
         within 1e-9 of the edge may be on either side of it.)
     message : str
         Why the list is not complete, if it is not.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> A = [[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]]
+    >>> print(bs.alternatives(A, 2, within=0.2))
+    3 sets of 2 features within 20.000% of 3, and no other
+      in all: none
+      in some: 0, 1, 2
     """
 
     best: Result
@@ -83,6 +94,11 @@ class Alternatives:
 
     def __len__(self) -> int:
         return len(self.supports)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the list."""
+        return self.message == _INTERRUPTED
 
     @property
     def counts(self) -> NDArray[np.intp]:
@@ -156,6 +172,11 @@ def alternatives(
     n_jobs : int, optional
         As in `solve`.
 
+    Returns
+    -------
+    Alternatives
+        After Ctrl-C, the sets that were found, with a warning.
+
     Examples
     --------
     >>> import numpy as np
@@ -182,8 +203,13 @@ def alternatives(
         best = solve(cov, k, limits=budget.left(), n_jobs=n_jobs)
         budget.nodes += best.nodes
         options = ProofOptions(settings=SETTINGS, n_jobs=n_jobs)
-        search = _Search(cov, best, delta, max_sets, budget, options)
-        return search.run()
+        found = _Search(cov, best, delta, max_sets, budget, options).run()
+    if found.interrupted and not is_nested_call():
+        sets = count(len(found), "set")
+        warn_caller(
+            f"alternatives was interrupted: what it has found is returned, {sets}."
+        )
+    return found
 
 
 @dataclass
@@ -196,6 +222,7 @@ class _Search:
     max_sets: int
     budget: Budget
     options: ProofOptions
+    found: list[NDArray[Any]] = field(default_factory=list)
 
     @property
     def edge(self) -> float:
@@ -208,32 +235,39 @@ class _Search:
         return (1 - self.within) * best - OPTIMAL_GAP * abs(best)
 
     def run(self) -> Alternatives:
-        best = self.best
+        """Return the sets, and why there may be others."""
+        self.found = [self.best.support]
+        try:
+            message = self._listed()
+        except LimitReached as reached:
+            message = f"ended by the {reached.status}"
+        except KeyboardInterrupt:
+            message = _INTERRUPTED
+        return self._ended(message)
+
+    def _listed(self) -> str:
+        """Find the sets; return why they may not be all, "" if they are."""
+        best, k, cov = self.best, self.best.k, self.cov
+        if best.status is Status.INTERRUPTED:
+            return _INTERRUPTED
         if not best.objective > 0:
-            return self._ended(
-                [best.support],
-                "the best objective is not positive: shares mean nothing",
-            )
+            return "the best objective is not positive: shares mean nothing"
         # Shares of a best that may not be the best would list sets that do not belong
         # there.
         if best.status is not Status.OPTIMAL:
-            return self._ended([best.support], "the best set itself is not proved")
+            return "the best set itself is not proved"
         threshold = (1 - self.within) * best.objective
-        try:
-            return self._listed(threshold)
-        except LimitReached as reached:
-            return self._ended([best.support], f"ended by the {reached.status}")
-
-    def _listed(self, threshold: float) -> Alternatives:
-        k, cov = self.best.k, self.cov
         if k == 1:
             above = np.flatnonzero(cov.diagonal() >= self.edge)
-            return self._ended([np.array([i]) for i in above], "")
-        begun = {k: self.best.support.tolist()}
+            self.found = [np.array([i]) for i in above]
+            return ""
+        begun = {k: best.support.tolist()}
         limits = self.budget.left()
         ks = range(1, k + 1)
         steps = certified_results(cov, ks, limits, begun, self.options)
         self.budget.nodes += steps[k].nodes
+        if any(steps[q].status is Status.INTERRUPTED for q in ks):
+            return _INTERRUPTED
         self.budget.wait_for(load, *scan_kernels(cov), "screen", "schur_tree")
         candidates = AdaptiveScreening(cov, k, self.budget.check, settings=SETTINGS)
         unit = candidates.unit
@@ -245,12 +279,9 @@ class _Search:
             return self._one_by_one()
         survivors = candidates.survivors(k, tau, upper[k - 1])
         if len(survivors) < k:  # no other set is near
-            return self._ended([self.best.support], "")
+            return ""
         if len(survivors) ** 2 > self.budget.max_entries:
-            return self._ended(
-                [self.best.support],
-                "more memory is needed for the features in question",
-            )
+            return "more memory is needed for the features in question"
         matrix = np.ascontiguousarray(cov.submatrix(survivors) / unit)
         tau -= _MARGIN * rounding_allowance(k, tau, *extent(matrix))
         if tau < upper[k - 1]:
@@ -263,43 +294,45 @@ class _Search:
         survivors: NDArray[np.int64],
         tau: float,
         upper: FloatArray,
-    ) -> Alternatives:
+    ) -> str:
         from .._kernels.schur_tree import FINISHED, PAUSED
 
         k, code = self.best.k, PAUSED
         tree = ProofTree(
             matrix, k, tau, upper, self.budget.max_entries, lists=self.max_sets
         )
-        message = ""
-        while code == PAUSED:
-            stopped = self.budget.stop_reason()
-            if stopped is not None:
-                message = f"ended by the {stopped}"
-                break
-            before = tree.nodes
-            code = tree.advance(min(_SLICE, max(1, self.budget.nodes_left)))
-            self.budget.nodes += tree.nodes - before
-        if code not in (PAUSED, FINISHED):
-            message = f"ended with {len(tree.listed)} sets; there are more"
-        found = [survivors[row] for row in tree.listed]
-        return self._ended([self.best.support, *found], message)
+        try:
+            while code == PAUSED:
+                stopped = self.budget.stop_reason()
+                if stopped is not None:
+                    return f"ended by the {stopped}"
+                before = tree.nodes
+                code = tree.advance(min(_SLICE, max(1, self.budget.nodes_left)))
+                self.budget.nodes += tree.nodes - before
+        finally:
+            self.found += [survivors[row] for row in tree.listed]
+        if code != FINISHED:
+            return f"ended with {len(tree.listed)} sets; there are more"
+        return ""
 
-    def _one_by_one(self) -> Alternatives:
+    def _one_by_one(self) -> str:
         """List sets one after the other, the best of what is left first."""
-        found, message = [self.best.support], ""
         waiting: list[tuple[float, int, Result, Rules]] = []
         number = 0
         after = self.best
         rules = Rules(self.cov.n_features)
         while True:
+            message = ""
             for part in self._without(after.support, rules):
-                if self.budget.stop_reason() is not None:
-                    message = f"ended by the {self.budget.stop_reason()}"
-                    break
+                stopped = self.budget.stop_reason()
+                if stopped is not None:
+                    return f"ended by the {stopped}"
                 next_best = solve_constrained(
                     self.cov, self.best.k, part, self.budget.left(), self.options
                 )
                 self.budget.nodes += next_best.nodes
+                if next_best.status is Status.INTERRUPTED:
+                    return _INTERRUPTED
                 if next_best.upper_bound < self.edge:
                     continue
                 if next_best.status is not Status.OPTIMAL:
@@ -308,15 +341,13 @@ class _Search:
                 value = -next_best.objective
                 heapq.heappush(waiting, (value, number, next_best, part))
             if message or not waiting:
-                break
+                return message
             _, _, after, rules = heapq.heappop(waiting)
             if after.objective < self.edge:
-                break
-            if len(found) >= self.max_sets:
-                message = f"ended with {len(found)} sets; there are more"
-                break
-            found.append(after.support)
-        return self._ended(found, message)
+                return ""
+            if len(self.found) >= self.max_sets:
+                return f"ended with {len(self.found)} sets; there are more"
+            self.found.append(after.support)
 
     def _without(self, support: NDArray[np.intp], rules: Rules) -> Iterator[Rules]:
         """What is left of a part without one set, as parts."""
@@ -330,9 +361,9 @@ class _Search:
                 yield part
             include.append(i)
 
-    def _ended(self, found: list[NDArray[Any]], message: str) -> Alternatives:
+    def _ended(self, message: str) -> Alternatives:
         best = self.best
-        sets = {tuple(np.sort(s).tolist()) for s in found if len(s) == best.k}
+        sets = {tuple(np.sort(s).tolist()) for s in self.found if len(s) == best.k}
         supports = [np.array(s, dtype=np.intp) for s in sets]
         values = [best_value(self.cov, s) for s in supports]
         order = sorted(

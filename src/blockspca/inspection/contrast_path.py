@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from .._messages import interruption
 from .._validation import check_n_jobs, check_real
+from .._warnings import is_nested_call, warn_caller
 from ..covariance.contrast import contrastive
 from ..covariance.covariance import Covariance, as_covariance
 from ..limits import Budget, Limits, as_limits
@@ -45,6 +47,7 @@ def contrastive_path(
     Returns
     -------
     dict from weight to Result
+        After Ctrl-C, up to the weight that it has stopped, with a warning.
 
     Examples
     --------
@@ -56,7 +59,13 @@ def contrastive_path(
     [[0], [0], [1]]
     """
     target, background = as_covariance(cov_target), as_covariance(cov_background)
+    if not isinstance(weights, Iterable):
+        raise TypeError(
+            f"weights = {weights!r} is no list; pass one, such as [{weights!r}]."
+        )
     chosen = sorted({check_real(g, "weights", minimum=0) for g in weights})
+    if not chosen:
+        raise ValueError("weights is empty; pass at least one number, such as [1.0].")
     budget = Budget(as_limits(limits))
     found: dict[float, Result] = {}
     start: np.ndarray | None = None
@@ -70,4 +79,7 @@ def contrastive_path(
             start = result.support
             if result.status is Status.INTERRUPTED:
                 break
+    if result.status is Status.INTERRUPTED and not is_nested_call():
+        known = tuple(found.values())
+        warn_caller(interruption("contrastive_path", known, len(chosen)))
     return found

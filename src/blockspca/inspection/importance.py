@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._messages import interruption
 from .._validation import FloatArray, check_n_jobs, names_of
+from .._warnings import is_nested_call, warn_caller
 from ..certify.constrained import solve_constrained
 from ..certify.provers import ProofOptions
 from ..constraint_rules import Rules
@@ -33,11 +35,21 @@ class FeatureImportance:
     result : Result
         The component.
     features : array of int
-        Its support, the feature that costs most first.
+        Its support, the feature that costs most first. After Ctrl-C those that were
+        reached.
     objectives, upper_bounds : arrays
         Without each of them: what is reached, and what is proved.
     results : tuple of Result
         The components without each of them.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> A = [[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]]
+    >>> print(bs.feature_importance(A, bs.solve(A, k=2)))
+    without a feature of 3:
+      1: 2.5, 16.667% less, optimal
+      0: 2.51926, 16.025% less, optimal
     """
 
     result: Result
@@ -60,6 +72,11 @@ class FeatureImportance:
     def complete(self) -> bool:
         """Whether every one of them is proved optimal."""
         return all(result.status is Status.OPTIMAL for result in self.results)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended it."""
+        return any(result.status is Status.INTERRUPTED for result in self.results)
 
     def to_rows(self) -> list[dict[str, Any]]:
         """One dict for each feature, for tables and files."""
@@ -118,6 +135,11 @@ def feature_importance(
     n_jobs : int, optional
         As in `solve`.
 
+    Returns
+    -------
+    FeatureImportance
+        After Ctrl-C, of the features that were reached, with a warning.
+
     Examples
     --------
     >>> import numpy as np
@@ -166,9 +188,10 @@ def feature_importance(
             )
             budget.nodes += one.nodes
             found.append(one)
-            # Ctrl-C ended one solve, and has to end them all.
-            if one.status is Status.INTERRUPTED:
-                raise KeyboardInterrupt
+            if one.status is Status.INTERRUPTED:  # which is meant for all of them
+                break
+    if one.status is Status.INTERRUPTED and not is_nested_call():
+        warn_caller(interruption("feature_importance", found, len(support)))
     values = np.array([one.objective for one in found])
     order = np.argsort(values, kind="stable")
     return FeatureImportance(

@@ -12,12 +12,15 @@ An entry of A, a sum of n products, errs by (n + 1) u ‖φ_i‖ ‖φ_j‖ at m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from .._messages import interruption
 from .._validation import check_flag, check_n_jobs, check_sparsity, numeric_array
+from .._warnings import is_nested_call, warn_caller
+from ..certificate import restated
 from ..covariance.derived import DerivedCovariance
 from ..covariance.rounding import EPS, SMALLEST, column_exponents
 from ..covariance.sources import MomentSource
@@ -41,6 +44,13 @@ class RestrictedIsometry:
     largest, smallest : Result
         The k columns with the largest, and the smallest, eigenvalue of A = Φ'Φ; the
         objective of `smallest` is minus that eigenvalue.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> found = bs.restricted_isometry([[1.0, 0.6], [0.0, 0.8]], 2)
+    >>> round(found.largest.objective, 6), round(-found.smallest.objective, 6)
+    (1.6, 0.4)
     """
 
     k: int
@@ -78,6 +88,11 @@ def restricted_isometry(
     limits : Limits, optional
         For both problems together; each has half of the time.
     n_jobs : int, optional
+
+    Returns
+    -------
+    RestrictedIsometry
+        After Ctrl-C, what is known of both problems, with a warning.
 
     References
     ----------
@@ -118,13 +133,20 @@ def restricted_isometry(
     A = (A + A.T) / 2
     error = (n + 3) * EPS * float(np.diagonal(A).max()) + n * SMALLEST
     budget = Budget(as_limits(limits))
-    found = []
+    found: list[Result] = []
     for sign, share in ((1.0, 0.5), (-1.0, 1.0)):
         source = MomentSource(sign * A, error, psd=sign > 0)
         cov = DerivedCovariance(source, None, "inner products of columns")
-        found.append(solve(cov, k, limits=budget.left(share), n_jobs=n_jobs))
-        budget.nodes += found[-1].nodes
+        left = budget.left(share)
+        stopped = bool(found) and found[0].status is Status.INTERRUPTED
+        if stopped:  # what is known at once, and no more
+            left = replace(left, time=0.0)
+        result = solve(cov, k, limits=left, n_jobs=n_jobs)
+        found.append(restated(result, status=Status.INTERRUPTED) if stopped else result)
+        budget.nodes += result.nodes
     largest, smallest = found
+    if smallest.status is Status.INTERRUPTED and not is_nested_call():
+        warn_caller(interruption("restricted_isometry", found, 2))
     return RestrictedIsometry(
         k,
         max(largest.objective - 1, 1 + smallest.objective, 0.0),

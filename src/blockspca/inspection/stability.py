@@ -22,12 +22,16 @@ from .._validation import (
     as_rows,
     check_n_jobs,
     check_positive_integer,
+    names_of,
     split_names,
 )
+from .._warnings import is_nested_call, warn_caller
 from ..components import Scheme, solve_components
+from ..components.requests import check_sparsities
+from ..components.scheme_names import as_scheme
 from ..constraints import Constraints
 from ..covariance.covariance import Covariance
-from ..limits import Deadline, Limits, as_limits
+from ..limits import Budget, Limits, as_limits
 from ..numerics.threads import allowed_threads, jobs_at_once, parallel_map
 from ..status import PROVED, Status
 
@@ -52,9 +56,20 @@ class Stability:
     proved : float
         The share of the resamples in which every component is proved optimal.
     k : int, or tuple of int, one for each component
+        How many features they could have; of a share of all features what it was.
     n_components : int
     method : str
     feature_names : tuple of str or None
+    interrupted : bool
+        Whether Ctrl-C ended it: there are fewer resamples than were asked for.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> from sklearn.datasets import load_iris
+    >>> found = bs.stability(load_iris().data, k=2, n_resamples=20)
+    >>> found.n_resamples, found.stable(0.5).tolist(), round(found.overlap, 2)
+    (20, [2, 0], 0.74)
     """
 
     frequency: FloatArray
@@ -66,6 +81,7 @@ class Stability:
     n_components: int
     method: str
     feature_names: tuple[str, ...] | None = None
+    interrupted: bool = False
 
     @property
     def n_resamples(self) -> int:
@@ -92,15 +108,15 @@ class Stability:
 
     def to_rows(self) -> list[dict[str, Any]]:
         """One dict for each feature that was ever selected, most frequent first."""
-        names = self.feature_names
+        order = self.stable(1e-12)
         return [
             {
-                "feature": names[i] if names else str(int(i)),
+                "feature": name,
                 "frequency": float(self.frequency[i]),
                 "low": float(self.low[i]),
                 "high": float(self.high[i]),
             }
-            for i in self.stable(1e-12)
+            for i, name in zip(order, names_of(order, self.feature_names), strict=True)
         ]
 
     def __str__(self) -> str:
@@ -119,7 +135,7 @@ class Stability:
 
 def stability(
     X: Any,
-    k: int | Sequence[int],
+    k: int | float | Sequence[int | float],
     n_resamples: int = 50,
     *,
     method: Literal["bootstrap", "subsample"] = "bootstrap",
@@ -138,8 +154,8 @@ def stability(
     Parameters
     ----------
     X : array, sparse matrix or DataFrame of shape (n, d)
-    k : int, or sequence of int
-        One for all components, or one for each.
+    k : int, float, or sequence of these
+        One for all components, or one for each; 0.05 is a share of all features.
     n_resamples : int
     method : {"bootstrap", "subsample"}
         n samples with replacement, or half of them without.
@@ -152,8 +168,8 @@ def stability(
         loading there.
     constraints : Constraints, optional
     limits : Limits, optional
-        For all resamples together. Each gets an equal share of the time; when it has
-        run out, those that were done are returned.
+        For all resamples together. Each gets an equal share of the time and nodes;
+        when one has run out, those that were done are returned.
     n_jobs : int, optional
         Resamples solved at a time (threads, by joblib). The answer does not depend on
         it.
@@ -161,6 +177,11 @@ def stability(
         0 by default.
     progress : callable, optional
         Called with how many resamples are done, and of how many.
+
+    Returns
+    -------
+    Stability
+        After Ctrl-C, of the resamples that were done, with a warning.
 
     Examples
     --------
@@ -180,17 +201,22 @@ def stability(
     n, d = values.shape
     if n < 4:
         raise ValueError(f"X has {n} samples; pass at least 4 to draw from.")
+    how: dict[str, Any] = {"center": center, "scale": scale, "constant": "ignore"}
+    how["feature_names"] = names
+    scheme = as_scheme(scheme)
+    whole = Covariance.from_data(values, **how)
+    ks = check_sparsities(k, n_components, whole, scheme)
     generator = as_generator(rng)
     draws = [_draw(generator, n, method) for _ in range(n_resamples)]
-    given = as_limits(limits)
+    budget = Budget(as_limits(limits))
 
     def selected(draw: NDArray[np.intp], limits: Limits) -> _Selected:
-        how: dict[str, Any] = {"center": center, "scale": scale, "constant": "ignore"}
-        cov = Covariance.from_data(values[draw], **how, feature_names=names)
+        cov = Covariance.from_data(values[draw], **how)
         options: dict[str, Any] = {"scheme": scheme, "constraints": constraints}
         found = solve_components(
-            cov, k, n_components, limits=limits, n_jobs=1, **options
+            cov, ks, n_components, limits=limits, n_jobs=1, **options
         )
+        budget.nodes += sum(result.nodes for result in found.results)
         # A set that Ctrl-C cut short is none of a resample, and ends all of them.
         if Status.INTERRUPTED in found.statuses:
             raise KeyboardInterrupt
@@ -198,47 +224,72 @@ def stability(
         return support, all(status in PROVED for status in found.statuses)
 
     with allowed_threads(n_jobs):
-        done = _in_time(selected, draws, given, n_jobs, progress)
+        done, interrupted = _in_time(selected, draws, budget, n_jobs, progress)
     if not done:
         raise value_error(
-            f"limits.time = {given.time} did not suffice for one resample; pass more.",
+            f"limits.time = {budget.limits.time} did not suffice for one resample; "
+            "pass more.",
             Subject("limits.time"),
+        )
+    if interrupted and not is_nested_call():
+        warn_caller(
+            f"stability was interrupted: {len(done)} of {n_resamples} resamples are "
+            "returned."
         )
     supports = tuple(support for support, _ in done)
     counts = np.bincount(np.concatenate(supports), minlength=d)
-    frequency, proved = counts / len(done), float(np.mean([p for _, p in done]))
-    intervals = wilson(counts, len(done))
-    wanted = tuple(map(int, k)) if isinstance(k, Sequence) else int(k)
+    proved = float(np.mean([is_proved for _, is_proved in done]))
     return Stability(
-        frequency, *intervals, supports, proved, wanted, n_components, method, names
+        counts / len(done),
+        *wilson(counts, len(done)),
+        supports,
+        proved,
+        ks[0] if np.ndim(k) == 0 else tuple(ks),
+        n_components,
+        method,
+        names,
+        interrupted,
     )
 
 
 def _in_time(
     selected: Callable[[NDArray[np.intp], Limits], _Selected],
     draws: Sequence[NDArray[np.intp]],
-    limits: Limits,
+    budget: Budget,
     n_jobs: int | None,
     progress: Callable[[int, int], None] | None,
-) -> list[_Selected]:
-    """What is selected in each draw that there is time for, several at once."""
-    clock = Deadline(limits.time)
-    at_once = jobs_at_once(n_jobs)
+) -> tuple[list[_Selected], bool]:
+    """What is selected in each draw that the limits do for, several at once.
 
-    def one(draw: NDArray[np.intp]) -> _Selected | None:
-        left = clock.remaining()
-        if left == 0:
+    And whether Ctrl-C has ended it.
+    """
+    given, m = budget.limits, len(draws)
+    at_once = jobs_at_once(n_jobs)
+    done: dict[int, _Selected] = {}
+
+    def one(number: int) -> _Selected | None:
+        if budget.stop_reason() is not None:
             return None
-        if left is not None and limits.time is not None:
-            left = min(left, limits.time * at_once / len(draws))
-        return selected(draw, replace(limits, time=left))
+        left = budget.left()
+        if left.time is not None and given.time is not None:
+            left = replace(left, time=min(left.time, given.time * at_once / m))
+        if left.nodes is not None and given.nodes is not None:
+            # Of what was given, not of what is left: the same for every n_jobs.
+            left = replace(left, nodes=min(left.nodes, max(1, given.nodes // m)))
+        done[number] = selected(draws[number], left)
+        return done[number]
 
     def tell(number: int) -> None:
         if progress is not None:
-            progress(number, len(draws))
+            progress(number, m)
 
-    work = parallel_map(one, draws, n_jobs, in_threads=True, tell=tell)
-    return [found for found in work if found is not None]
+    try:
+        work = parallel_map(one, range(m), n_jobs, in_threads=True, tell=tell)
+        return [found for found in work if found is not None], False
+    except KeyboardInterrupt:
+        if not done:  # processes, unlike threads, keep what they have to themselves
+            raise
+        return [done[number] for number in sorted(done)], True
 
 
 def _draw(rng: np.random.Generator, n: int, method: str) -> NDArray[np.intp]:

@@ -387,8 +387,9 @@ def _name(names: tuple[str, ...] | None, column: int) -> str:
 def _may_be_names(values: FloatArray) -> bool:
     """Whether the first row may be a header of numbers: 0, 1, 2, … or years.
 
-    It is of distinct whole numbers, and other rows are not whole; or it counts up by
-    one, which no other row does. The first row of a symmetric matrix is none.
+    It is of distinct whole numbers, and other rows are not whole; or it ascends, and is
+    above all others in every column, or by equal steps, which no other row does. The
+    first row of a symmetric matrix is none.
     """
     first, body = values[0], values[1:]
     if len(first) < 2 or not len(body) or not np.isfinite(first).all():
@@ -400,6 +401,11 @@ def _may_be_names(values: FloatArray) -> bool:
     # Whole numbers above others that are not whole.
     if any(np.any(np.isfinite(row) & (row != np.round(row))) for row in body):
         return True
-    if len(first) < 3 or np.any(np.diff(first) != 1):
+    steps = np.diff(first)
+    if np.any(steps <= 0):
         return False
-    return not any(np.all(np.diff(row) == 1) for row in body)
+    if np.all(first > np.fmax.reduce(body, axis=0)):
+        return True
+    if len(first) < 3 or np.any(steps != steps[0]):
+        return False
+    return not any(np.all(np.diff(row) == steps[0]) for row in body)

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._validation import FloatArray, as_generator, check_n_jobs
-from ..components.requests import is_disjoint
-from ..components.scheme import Scheme
+from ..components.scheme import BaseScheme
 from ..covariance.covariance import Covariance, refuse_constant
 from ..limits import Budget, Deadline
 from ..numerics.threads import allowed_threads
@@ -49,7 +48,7 @@ def choose_each_k(
     cov: Covariance,
     X: Any,
     n_components: int,
-    scheme: Scheme,
+    scheme: BaseScheme,
     *,
     how: dict[str, Any],
     budget: Budget,
@@ -95,7 +94,7 @@ def choose_each_k(
     """
     usable = refuse_constant(cov)
     k_max = min(K_MAX, usable)
-    if is_disjoint(scheme):
+    if scheme.disjoint:
         # Otherwise the first components could leave no feature for the last.
         k_max = max(1, min(k_max, usable // n_components))
     *generators, shared = as_generator(rng).spawn(n_components + 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
@@ -50,6 +51,16 @@ class PermutationReference:
     earlier : PermutationReference or None
         That of an earlier component of the same samples, whose spread is taken for
         this one's: two permutations then do for a mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :3] += 3 * np.random.default_rng(1).normal(size=(60, 1))
+    >>> found = bs.permutation_reference(X, k_max=6)
+    >>> found.best_k, found.reference.shape
+    (3, (20, 6))
     """
 
     ks: np.ndarray
@@ -139,6 +150,12 @@ class ChoiceOfK:
         One sentence.
     reference : PermutationReference or None
         None if no data were given to permute.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> bs.choose_k(bs.Covariance.from_matrix([[2.0, 1.0], [1.0, 2.0]])).reason
+    'k = 2: the smallest that reaches 0.9 of the largest eigenvalue.'
     """
 
     k: int
@@ -175,12 +192,12 @@ def choose_k(
     k_max : int, optional
         The largest k considered; 30, or d if that is smaller, by default.
     n_permutations : int, optional
-        At least 2; with fewer than 19, no p-value is below 0.05. By default 4, and 20
-        where 4 do not show clearly that the data are structured.
+        With data only. At least 2; with fewer than 19, no p-value is below 0.05. By
+        default 4, and 20 where 4 do not show clearly that the data are structured.
     fraction : float
-        Used with a `Covariance` only.
+        With a `Covariance` only.
     scale, missing, constant, feature_names
-        As in `Covariance.from_data`.
+        With data only, as in `Covariance.from_data`.
     n_jobs : int, optional
         Permutations at a time (joblib), and the most threads otherwise. The choice does
         not depend on it.
@@ -202,12 +219,19 @@ def choose_k(
     5
     """
     with allowed_threads(check_n_jobs(n_jobs)):
-        if isinstance(data, Covariance):
-            return choose_by_fraction(data, k_max, fraction)[0]
         how: dict[str, Any] = {"scale": scale, "missing": missing}
-        cov = Covariance.from_data(
-            data, **how, constant=constant, feature_names=feature_names
+        more: dict[str, Any] = {"constant": constant, "feature_names": feature_names}
+        if isinstance(data, Covariance):
+            _refuse_given(
+                {**how, **more, "n_permutations": n_permutations},
+                "a Covariance: pass the data themselves, or leave it out",
+            )
+            return choose_by_fraction(data, k_max, fraction)[0]
+        _refuse_given(
+            {"fraction": fraction},
+            "data, which are permuted instead: pass a Covariance, or leave it out",
         )
+        cov = Covariance.from_data(data, **how, **more)
         rows = as_rows(data)
         rng = as_generator(rng)
         columns = Columns(rows, how, units=permuted_units(rows, rng))
@@ -216,6 +240,14 @@ def choose_k(
             cov, columns, k_max, n_permutations, n_jobs, rng, clock
         )
         return choose_by_reference(cov, found, path, clock, scaled=scale)
+
+
+def _refuse_given(values: dict[str, Any], why: str) -> None:
+    """Refuse what would not be looked at, unless it has its default."""
+    defaults = signature(choose_k).parameters
+    for name, value in values.items():
+        if not np.all(value == defaults[name].default):  # names may be an array
+            raise ValueError(f"{name} = {value!r} with {why}.")
 
 
 def choose_by_reference(
@@ -413,6 +445,7 @@ def smallest_within_error(ks: np.ndarray, curve: FloatArray, error: FloatArray) 
 
 
 def checked_k_max(k_max: int | None, d: int) -> int:
+    """Check the largest k, 30 by default."""
     return min(K_MAX, d) if k_max is None else check_sparsity(k_max, d, "k_max")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from .._validation import (
     as_rows,
     check_n_jobs,
     check_positive_integer,
+    check_real,
     check_sparsity,
 )
 from ..components import Scheme, solve_components
@@ -20,6 +21,7 @@ from ..components.scheme_names import as_scheme
 from ..covariance.covariance import Covariance, refuse_constant
 from ..numerics.threads import allowed_threads, parallel_map
 from ..scheme_defaults import COUNTED
+from ..status import Status
 from .choose_k import N_PERMUTATIONS, SIGNIFICANCE
 from .permuting import permuted_columns
 
@@ -40,6 +42,16 @@ class ChoiceOfComponents:
         The same of the data with every column permuted by itself.
     significance : float
         Largest p-value with which a component counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> X = np.random.default_rng(0).normal(size=(80, 12))
+    >>> X[:, :4] += 2 * np.random.default_rng(1).normal(size=(80, 1))
+    >>> found = bs.choose_n_components(X, k=4, n_max=2, rng=0)
+    >>> found.n_components, (found.p_values <= found.significance).tolist()
+    (1, [True, False])
     """
 
     n_components: int
@@ -133,6 +145,7 @@ def choose_n_components(
     k = check_sparsity(k, cov.n_features)
     m = min(N_MAX, usable) if n_max is None else check_positive_integer(n_max, "n_max")
     n_permutations = check_positive_integer(n_permutations, "n_permutations")
+    significance = check_real(significance, "significance")
     # The least p-value of B permutations is 1 / (B + 1).
     if not 0 < significance < 1 or n_permutations + 1 < 1 / significance:
         raise ValueError(
@@ -147,6 +160,8 @@ def choose_n_components(
         found = solve_components(
             data, k, m, scheme=chosen, certify=False, n_jobs=n_jobs
         )
+        if Status.INTERRUPTED in found.statuses:
+            raise KeyboardInterrupt  # of the choice, which needs all sets
         return found.adjusted_explained_variance
 
     def permuted(generator: np.random.Generator) -> FloatArray:
@@ -162,4 +177,4 @@ def choose_n_components(
     counts = choice.p_values <= significance
     # Up to the first that chance explains: what later ones have is what deflation left.
     number = len(counts) if counts.all() else int(np.argmin(counts))
-    return ChoiceOfComponents(number, observed, reference, significance)
+    return replace(choice, n_components=number)

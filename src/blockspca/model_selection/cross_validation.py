@@ -32,6 +32,14 @@ class CrossValidation:
     train, held_out : arrays of shape (n_folds, k_max)
         Share of the total variance that the component of the other folds has in those
         folds, and in the fold that was left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> found = bs.cross_validate(np.random.default_rng(0).normal(size=(20, 5)), 3)
+    >>> found.held_out.shape, found.mean.shape
+    ((5, 3), (3,))
     """
 
     ks: np.ndarray

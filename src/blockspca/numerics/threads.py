@@ -24,7 +24,7 @@ Found = TypeVar("Found")
 _allowed: ContextVar[tuple[int | None, int] | None] = ContextVar("_allowed")
 
 # How many threads of BLAS each thread asks for that is in `blas_limited_to`, and what
-# the libraries had before the first of them.
+# the libraries had before the first of them, until they have it back.
 _limits: dict[int, int] = {}
 _before: list[int] = []
 _lock = Lock()
@@ -52,33 +52,50 @@ def blas_limited_to(threads: int) -> Iterator[None]:
     The number is that of the process: of several threads that are in such a context,
     the one that asks for least has its way, and the last one out restores what was.
     """
-    me = get_ident()
-    outer = _limits.get(me)
+    outer = _limits.get(get_ident())
     try:
-        with _lock:
-            if not _limits:
-                _before[:] = [library.num_threads for library in _found()[0]]
-            _limits[me] = threads
-            _set_blas()
-        yield
-    finally:
-        with _lock:
-            # Ctrl-C may have come before there was anything to take back.
-            entered = _limits.pop(me, None) is not None
-            if outer is not None:
-                _limits[me] = outer
-            if entered:
-                _set_blas()
+        try:
+            _ask_for(threads)
+            yield
+        finally:
+            _ask_for(outer)
+    except KeyboardInterrupt:  # it may have cut short that step, for good
+        _ask_for(outer)
+        raise
 
 
-def _set_blas() -> None:
-    """Give BLAS what the threads in `blas_limited_to` ask for, or what it had."""
-    # As `ThreadpoolController.limit`, without its report, and only where counts differ.
-    least = min(_limits.values(), default=None)
-    for library, before in zip(_found()[0], _before, strict=True):
-        count = before if least is None else least
-        if library.num_threads != count:
-            library.set_num_threads(count)
+def _ask_for(threads: int | None) -> None:
+    """Set what this thread asks for, None for nothing, and give BLAS what all allow."""
+    with _lock:
+        if not (_limits or _before):
+            _before[:] = [library.num_threads for library in _found()[0]]
+        if threads is None:
+            _limits.pop(get_ident(), None)
+        else:
+            _limits[get_ident()] = threads
+        # As `ThreadpoolController.limit`, without its report, where counts differ.
+        least = min(_limits.values(), default=None)
+        for library, before in zip(_found()[0], _before, strict=True):
+            count = before if least is None else least
+            if library.num_threads != count:
+                _set_threads(library, count)
+        if least is None:  # only now that all have what they had
+            _before.clear()
+
+
+def _set_threads(library: Any, count: int) -> None:
+    """Set how many threads a BLAS has, from any thread that holds the lock.
+
+    threadpoolctl (3.8) leaves that to the first thread that did it, and ignores all
+    others without a word, so that they do not fight; here the least of what they ask
+    for is found before. Nothing is kept from other libraries.
+    """
+    give_up = getattr(library, "clear_controlling_thread", None)
+    if give_up is not None:
+        give_up(force=True)
+    library.set_num_threads(count)
+    if give_up is not None:
+        give_up()
 
 
 @contextmanager

@@ -1,9 +1,11 @@
-"""Shared by pictures: the order of features, and points of curves."""
+"""Shared by pictures: orders of features, groups of samples, and points of curves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,93 @@ from ..status import Status
 
 if TYPE_CHECKING:
     from ..inspection.alternatives import Alternatives
+
+MAX_GROUPS = 12  # of samples; more colours nobody tells apart
+SHADES = 10  # of a number
+UNLABELLED = "no label"
+_WHENCE = {
+    "Alternatives": ", which alternatives returns",
+    "Components": ", which solve_components returns",
+    "Stability": ", which stability returns",
+    "Result": ", such as solve returns, or results_[0] of a SparsePCA",
+    "SparsityPath": ", which solve_path returns",
+    "CrossValidation": ", which cross_validate returns",
+    "PermutationReference": ", which permutation_reference returns",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class LabelGroups:
+    """Samples gathered by their labels: what every picture colours them by."""
+
+    of: NDArray[np.intp]  #: the group of each sample; −1 without a label
+    names: tuple[str, ...]
+    #: The numbers, where groups are steps of one and not labels.
+    values: FloatArray | None = None
+    gathered: int = 0  #: labels that the last group has together, as "other"
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many samples each group has."""
+        counts = np.bincount(self.of[self.of >= 0], minlength=len(self.names))
+        return [int(size) for size in counts]
+
+
+def label_groups(labels: Sequence[Any] | NDArray[Any]) -> LabelGroups:
+    """Return groups of samples by label, the largest first.
+
+    Numbers, or texts of numbers, of more than `MAX_GROUPS` values become shades.
+
+    Examples
+    --------
+    >>> from blockspca.plotting._layout import label_groups
+    >>> groups = label_groups(["b", "a", "b", ""])
+    >>> groups.names, groups.of.tolist()
+    (('b', 'a'), [0, 1, 0, -1])
+    """
+    texts = ["" if _is_gap(one) else str(one) for one in np.asarray(labels).tolist()]
+    found, place, sizes = np.unique(texts, return_inverse=True, return_counts=True)
+    numbers = _as_numbers(found.tolist())
+    if numbers is not None:
+        return shades(numbers[place])
+    order = np.argsort(-sizes, kind="stable")
+    order = order[found[order] != ""]
+    rank = np.full(len(found), -1, dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    names = tuple(str(name) for name in found[order])
+    if len(names) <= MAX_GROUPS:
+        return LabelGroups(rank[place], names)
+    rest = len(names) - MAX_GROUPS + 1
+    names = (*names[: MAX_GROUPS - 1], f"other ({rest} labels)")
+    return LabelGroups(np.minimum(rank, MAX_GROUPS - 1)[place], names, gathered=rest)
+
+
+def _is_gap(label: Any) -> bool:
+    missing = ("None", "nan", "NaT", "<NA>")  # of NumPy and pandas; a text is a label
+    return not isinstance(label, str) and str(label) in missing
+
+
+def _as_numbers(texts: list[str]) -> FloatArray | None:
+    """Return distinct labels as numbers, if they are and if they are too many."""
+    try:
+        values = np.array([float(text) if text else np.nan for text in texts])
+    except ValueError:
+        return None
+    return values if np.isfinite(values).sum() > MAX_GROUPS else None
+
+
+def shades(values: FloatArray) -> LabelGroups:
+    """Return groups of samples by steps of equal width of a number."""
+    known = np.isfinite(values)
+    low, high = 0.0, 0.0
+    if known.any():
+        low, high = float(values[known].min()), float(values[known].max())
+    step = (high - low) / SHADES or 1.0
+    of = np.full(len(values), -1, dtype=np.intp)
+    of[known] = np.clip((values[known] - low) / step, 0, SHADES - 1)
+    edges = [f"{float(f'{low + step * j:.3g}'):g}" for j in range(SHADES + 1)]
+    names = tuple(f"{a} to {b}" for a, b in pairwise(edges))
+    return LabelGroups(of, names, values)
 
 
 def block_order(path: ThresholdPath) -> NDArray[np.intp]:
@@ -95,3 +184,12 @@ def block_levels(path: ThresholdPath) -> FloatArray:
 def largest_blocks(path: ThresholdPath, levels: FloatArray) -> NDArray[np.intp]:
     """Return the size of the largest block at each level."""
     return np.array([path.largest_block(level) for level in levels])
+
+
+def expect(value: Any, kind: str, argument: str) -> None:
+    """Check the type by its name, so that nothing has to be imported for it."""
+    if kind not in {base.__name__ for base in type(value).__mro__}:
+        raise TypeError(
+            f"{argument} is of type {type(value).__name__}; pass "
+            f"{'an' if kind[0] == 'A' else 'a'} {kind}{_WHENCE[kind]}."
+        )

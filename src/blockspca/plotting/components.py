@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._validation import FloatArray
+from ._layout import expect
 from .figures import axes, plot_loadings
 from .scores import plot_scores
 
@@ -55,6 +56,7 @@ def plot_components(
     >>> len(bs.plotting.plot_components(found))
     2
     """
+    expect(found, "Components", "found")
     shown = min(len(found), MOST)
     panels = shown + (scores is not None)
     first = axes(None, (PANEL[0] * panels, PANEL[1]))

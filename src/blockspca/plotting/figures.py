@@ -25,6 +25,7 @@ from ._layout import (
     block_levels,
     block_order,
     drawn_bounds,
+    expect,
     largest_blocks,
     proved_optimal,
     runs_of,
@@ -56,29 +57,14 @@ def _pyplot() -> Any:
 
 
 def axes(ax: Any, size: tuple[float, float] = (6.4, 4.2)) -> Any:
+    """Return the axes given, or those of a new figure."""
     if ax is None:
         ax = _pyplot().subplots(figsize=size, layout="constrained")[1]
     return ax
 
 
-def _expect(value: Any, kind: str, argument: str) -> None:
-    """Check the type by its name, so that nothing has to be imported for it."""
-    if kind not in {base.__name__ for base in type(value).__mro__}:
-        raise TypeError(
-            f"{argument} is of type {type(value).__name__}; pass a {kind}"
-            f"{_WHENCE.get(kind, '')}."
-        )
-
-
-_WHENCE = {
-    "Result": ", such as solve returns, or results_[0] of a SparsePCA",
-    "SparsityPath": ", which solve_path returns",
-    "CrossValidation": ", which cross_validate returns",
-    "PermutationReference": ", which permutation_reference returns",
-}
-
-
 def tidy(ax: Any) -> Any:
+    """Take away the edges that say nothing."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(color=SOFT)
     return ax
@@ -307,7 +293,7 @@ def plot_loadings(result: Result, *, max_features: int = 30, ax: Any = None) -> 
     >>> bs.plotting.plot_loadings(result).get_title()
     'variance 2.53, optimal'
     """
-    _expect(result, "Result", "result")
+    expect(result, "Result", "result")
     every = list(result.loadings.items())
     loadings = every[:max_features]
     ax = tidy(axes(ax, (6.4, 1.2 + 0.28 * len(loadings))))
@@ -336,7 +322,7 @@ def plot_sparsity_path(path: SparsityPath, *, ax: Any = None) -> Any:
     >>> path = bs.solve_path([[2.0, 0.9], [0.9, 1.0]], 2)
     >>> ax = bs.plotting.plot_sparsity_path(path)
     """
-    _expect(path, "SparsityPath", "path")
+    expect(path, "SparsityPath", "path")
     ax = tidy(axes(ax))
     k, objectives, proved = np.array(list(path)), path.objectives, proved_optimal(path)
     ax.axhline(path.ceiling, color=SOFT, ls="--", lw=1)
@@ -382,7 +368,7 @@ def plot_cross_validation(found: CrossValidation, *, ax: Any = None) -> Any:
     >>> X = np.random.default_rng(0).normal(size=(20, 5))
     >>> ax = bs.plotting.plot_cross_validation(bs.cross_validate(X, k_max=3))
     """
-    _expect(found, "CrossValidation", "found")
+    expect(found, "CrossValidation", "found")
     ax = tidy(axes(ax))
     train = found.train.mean(axis=0)
     ax.plot(found.ks, train, color=SOFT, ls="--", label="training folds")
@@ -405,7 +391,7 @@ def plot_permutation_reference(found: PermutationReference, *, ax: Any = None) -
     >>> found = bs.permutation_reference(X, k_max=3, n_permutations=3, rng=0)
     >>> ax = bs.plotting.plot_permutation_reference(found)
     """
-    _expect(found, "PermutationReference", "found")
+    expect(found, "PermutationReference", "found")
     ax = tidy(axes(ax))
     _plot_choice(ax, found, found.gap_statistic, found.best_k)
     ax.axhline(0, color=SOFT, ls="--", lw=1)

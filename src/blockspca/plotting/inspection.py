@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._validation import names_of
-from ._layout import membership
+from ._layout import expect, membership
 from .figures import axes
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def plot_alternatives(found: Alternatives, *, ax: Any = None) -> Any:
     >>> bs.plotting.plot_alternatives(bs.alternatives(A, 2, within=0.2)).get_title()
     'all sets within 20.00%: 3'
     """
+    expect(found, "Alternatives", "found")
     order, member = membership(found, MOST_SETS, MOST_FEATURES)
     ax = axes(ax, (0.5 + 0.22 * len(order), 3.2))
     ax.imshow(member, cmap="Blues", vmin=0, vmax=1.2, aspect="auto")
@@ -52,6 +53,7 @@ def plot_stability(found: Stability, *, ax: Any = None) -> Any:
     >>> found = bs.stability(X, 2, n_resamples=4, rng=0)
     >>> ax = bs.plotting.plot_stability(found)
     """
+    expect(found, "Stability", "found")
     order = found.stable(1e-12)[:MOST_FEATURES]
     labels = names_of(order, found.feature_names)
     ax = axes(ax, (0.8 + 0.22 * len(order), 3.0))

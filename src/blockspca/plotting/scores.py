@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from .._validation import FloatArray
+from ._layout import UNLABELLED, label_groups
 from .figures import POSITIVE, SOFT, axes, tidy
 
-FEW = 12  # values of a number that are told apart by a legend
+CYCLE = 10  # colours of matplotlib
 
 
 def plot_scores(
@@ -18,7 +19,6 @@ def plot_scores(
     *,
     components: tuple[int, int] = (0, 1),
     color: Sequence[Any] | None = None,
-    colour: Sequence[Any] | None = None,
     ax: Any = None,
 ) -> Any:
     """Draw the samples on two components, or the histogram of the only one.
@@ -28,10 +28,8 @@ def plot_scores(
     scores : array of shape (n_samples, n_components)
     components : pair of int
     color : sequence, optional
-        A label for each sample, which a legend explains, or a number, as a scale of
-        colours: numbers of more than 12 values that are not all whole are such.
-    colour : sequence, optional
-        The same, as it used to be written.
+        A label for each sample, which a legend explains, the most frequent ones first,
+        or a number, as a scale of colours: numbers of more than 12 values are such.
     ax : Axes, optional
 
     Examples
@@ -45,27 +43,35 @@ def plot_scores(
             f"scores has shape {scores.shape} and dtype {scores.dtype}; pass the "
             "samples × components that transform returns."
         )
-    if scores.ndim == 2 and not 0 <= max(components) < max(2, scores.shape[1]):
-        raise ValueError(
-            f"components = {components} for scores of {scores.shape[1]} component(s); "
-            "pass two of those, counted from 0."
-        )
+    i, j = _checked_pair(components, scores)
     ax = tidy(axes(ax, (5.2, 4.6)))
     if scores.ndim == 1 or scores.shape[1] == 1:
         ax.hist(np.ravel(scores), bins="auto", color=POSITIVE, alpha=0.85)
         ax.set(xlabel="component 1", ylabel="samples")
         return ax
-    i, j = components
-    _scatter(ax, scores[:, [i, j]], colour if color is None else color)
+    _scatter(ax, scores[:, [i, j]], color)
     ax.axhline(0, color=SOFT, lw=0.6, zorder=0)
     ax.axvline(0, color=SOFT, lw=0.6, zorder=0)
     ax.set(xlabel=f"component {i + 1}", ylabel=f"component {j + 1}")
     return ax
 
 
+def _checked_pair(components: Any, scores: FloatArray) -> tuple[int, int]:
+    number = scores.shape[1] if scores.ndim == 2 else 1
+    pair = np.asarray(components)
+    is_pair = pair.shape == (2,) and pair.dtype.kind in "iu"
+    # The default does for a single component, too.
+    if not is_pair or not 0 <= pair.min() <= pair.max() < max(2, number):
+        raise ValueError(
+            f"components = {components!r} for scores of {number} component(s); pass "
+            "two of those, counted from 0."
+        )
+    return int(pair[0]), int(pair[1])
+
+
 def _scatter(ax: Any, points: FloatArray, color: Sequence[Any] | None) -> None:
     """Draw points in one colour, in one for each label, or by a scale of numbers."""
-    style = {"s": 14, "alpha": 0.7, "linewidths": 0}
+    style: dict[str, Any] = {"s": 14, "alpha": 0.7, "linewidths": 0}
     if color is None:
         ax.scatter(*points.T, color=POSITIVE, **style)
         return
@@ -75,13 +81,16 @@ def _scatter(ax: Any, points: FloatArray, color: Sequence[Any] | None) -> None:
             f"color has shape {labels.shape} for {len(points)} samples; pass one label "
             "or number for each."
         )
-    if labels.dtype.kind not in "fiub":
-        labels = labels.astype(str)
-    values = np.unique(labels)
-    if labels.dtype.kind == "f" and len(values) > FEW and np.any(values % 1):
-        drawn = ax.scatter(*points.T, c=labels, cmap="viridis", **style)
+    groups = label_groups(labels)
+    known = groups.of >= 0
+    if not known.all():
+        ax.scatter(*points[~known].T, color=SOFT, label=UNLABELLED, **style)
+    if groups.values is not None:
+        values = groups.values[known]
+        drawn = ax.scatter(*points[known].T, c=values, cmap="viridis", **style)
         ax.figure.colorbar(drawn, ax=ax, shrink=0.8)
         return
-    for value in values:
-        ax.scatter(*points[labels == value].T, label=str(value), **style)
+    for j, name in enumerate(groups.names):
+        style["marker"] = "os"[j // CYCLE]  # or two groups would look alike
+        ax.scatter(*points[groups.of == j].T, label=name, **style)
     ax.legend(frameon=False)

@@ -8,6 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from .._messages import count, percent
+from .._validation import names_of
 from ..plotting._layout import shortened
 from .frame import WIDTH, dot, line, picture, text
 from .grids import LONGEST, NAMES
@@ -58,10 +59,8 @@ def about_stability(found: Stability) -> list[str]:
         f"{percent(found.proved)} of them with a proof. Two draws share "
         f"{percent(found.overlap)} of their features on average."
     ]
-    sure = found.stable()
-    names = found.feature_names
-    listed = ", ".join(names[i] if names else str(int(i)) for i in sure[:20])
-    said.append(f"Selected in at least 80 % of the draws: {listed or 'none'}.")
+    sure = ", ".join(names_of(found.stable()[:20], found.feature_names))
+    said.append(f"Selected in at least 80 % of the draws: {sure or 'none'}.")
     return said
 
 

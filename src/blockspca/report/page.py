@@ -67,9 +67,9 @@ class Report:
     >>> import blockspca as bs
     >>> from blockspca.report import Report
     >>> cov = bs.Covariance.from_matrix([[2.0, 0.9], [0.9, 1.0]])
-    >>> page = Report(cov, bs.solve_components(cov, 1, 2), title="Two")
-    >>> page.is_contrast
-    False
+    >>> page = Report(cov, bs.solve_components(cov, 1, 2), title="Two features")
+    >>> page.pca.round(3)
+    array([2.53, 0.47])
     """
 
     cov: Covariance

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from .._messages import count
-from .._validation import FloatArray
+from ..plotting._layout import UNLABELLED, label_groups
 from .block_data import as_list
 from .charts import histogram
 from .frame import BOTTOM, LEFT, RIGHT, TOP, Frame, number, tick_values, value_range
@@ -22,11 +22,8 @@ HEIGHT = 340
 # Each is an element of the page, which moves all of them when another component is
 # chosen.
 MAX_POINTS = 1500
-MAX_GROUPS = 16  # more are gathered as "other": nobody tells more apart
 MAX_ARROWS = 40
 N_COLOURS, N_SHAPES = 8, 4
-N_SHADES = 10
-OTHER, UNLABELLED = "other", "no label"
 
 # A circle, a square, a triangle and a rhombus of about the same area.
 SHAPES = (
@@ -47,66 +44,23 @@ class Group:
     shape: int
 
 
-def label_groups(labels: tuple[str, ...] | None) -> tuple[list[Group], NDArray[Any]]:
-    """Return the groups of the samples, the largest first, and the group of each.
-
-    Numbers with more than `MAX_GROUPS` values are cut into shades of equal width.
-    """
+def drawn_groups(labels: tuple[str, ...] | None) -> tuple[list[Group], NDArray[Any]]:
+    """Return how the groups of the samples are drawn, and the group of each."""
     if labels is None:
         return [], np.zeros(0, dtype=int)
-    values = _as_numbers(labels)
-    if values is not None:
-        return _shades(values)
-    texts = np.array([label or UNLABELLED for label in labels])
-    names, inverse, sizes = np.unique(texts, return_inverse=True, return_counts=True)
-    order = np.argsort(-sizes, kind="stable")
-    rank = np.argsort(order)[inverse]
-    kept = len(order) if len(order) <= MAX_GROUPS else MAX_GROUPS - 1
-    groups = [
-        Group(str(names[i]), int(sizes[i]), f"g{j % N_COLOURS}", _shape(j))
-        for j, i in enumerate(order[:kept])
-    ]
-    if kept < len(order):
-        rest = int(sizes[order[kept:]].sum())
-        groups.append(Group(f"{OTHER} ({len(order) - kept} labels)", rest, "gx", 0))
-    return groups, np.minimum(rank, len(groups) - 1)
-
-
-def _shape(j: int) -> int:
-    """Return the shape of group j, so that 32 pairs of colour and shape differ."""
-    return (j + j // N_COLOURS) % N_SHAPES
-
-
-def _as_numbers(labels: tuple[str, ...]) -> FloatArray | None:
-    """Return labels as numbers, if they are and if they are too many for groups."""
-    if len(set(labels)) <= MAX_GROUPS:
-        return None
-    try:
-        values = np.array([float(label) if label else np.nan for label in labels])
-    except ValueError:
-        return None
-    return values if np.isfinite(values).sum() > MAX_GROUPS else None
-
-
-def _shades(values: FloatArray) -> tuple[list[Group], NDArray[Any]]:
-    known = np.isfinite(values)
-    low, high = float(values[known].min()), float(values[known].max())
-    edges = np.linspace(low, high, N_SHADES + 1)
-    place = np.full(len(values), N_SHADES)
-    place[known] = np.clip(np.searchsorted(edges, values[known], "right") - 1, 0, 9)
-    groups = [
-        Group(
-            f"{number(float(f'{edges[j]:.3g}'))} to "
-            f"{number(float(f'{edges[j + 1]:.3g}'))}",
-            int((place == j).sum()),
-            f"q{j}",
-            0,
-        )
-        for j in range(N_SHADES)
-    ]
-    if not known.all():
-        groups.append(Group(UNLABELLED, int((~known).sum()), "gx", 0))
-    return groups, place
+    found = label_groups(labels)
+    groups = []
+    for j, (name, size) in enumerate(zip(found.names, found.sizes, strict=True)):
+        style, shape = f"g{j % N_COLOURS}", (j + j // N_COLOURS) % N_SHAPES
+        if found.values is not None:
+            style, shape = f"q{j}", 0
+        elif found.gathered and j == len(found.names) - 1:
+            style, shape = "gx", 0
+        groups.append(Group(name, size, style, shape))
+    missing = found.of < 0
+    if missing.any():
+        groups.append(Group(UNLABELLED, int(missing.sum()), "gx", N_SHAPES - 1))
+    return groups, np.where(missing, len(found.names), found.of)
 
 
 class ScorePicture:
@@ -120,7 +74,7 @@ class ScorePicture:
         assert report.scores is not None
         self.report = report
         self.scores = report.scores
-        self.groups, self.group_of = label_groups(report.labels)
+        self.groups, self.group_of = drawn_groups(report.labels)
         self.shown = self._thinned()
 
     def _thinned(self) -> NDArray[np.intp]:

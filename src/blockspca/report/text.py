@@ -14,6 +14,7 @@ from .._messages import count, gap_in_percent, percent
 from ..bound_names import BoundName
 from ..certificate import Certificate, StepClaim
 from ..components.joint import adds_plain
+from ..components.scheme import completed
 from ..components.shown import in_place_of, proof_of
 from ..result import Result
 from ..status import Status
@@ -82,7 +83,7 @@ def summary(report: Report) -> list[str]:
     proved = sum(r.status is Status.OPTIMAL for r in components.results)
     if m > 1 and math.isfinite(components.joint_gap):
         some = f"No {m} components of as many features, however chosen, explain"
-        if adds_plain(components.scheme):
+        if adds_plain(completed(components.scheme)):
             some = f"No {m} orthogonal components of as many features have variances of"
         said.append(
             f"{some} more than {percent(components.joint_gap)} more than these do "

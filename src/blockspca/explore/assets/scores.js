@@ -2,7 +2,6 @@
 import { $, colour, fill, h, number, plural } from "./dom.js";
 import { CELLS, Picture, axis, faded, literal } from "./pictures.js";
 
-const CATEGORIES = 10;
 const CORNERS = 1500; // of a lasso; the server takes some more
 const component = (axis) => (axis < 0 ? "sample" : `component ${axis + 1}`);
 
@@ -44,7 +43,7 @@ export class Scores {
 
   shade(code) {
     if (code < 0) return "plain";
-    return this.message.ordered ? `shade-${code}` : `colour-${code % CATEGORIES}`;
+    return this.message.ordered ? `shade-${code}` : `colour-${code}`;
   }
 
   // The colour of each code that occurs.
