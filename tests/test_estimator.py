@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.covariance import LedoitWolf
 from sklearn.decomposition import PCA
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -501,3 +501,33 @@ def test_components_that_predict_have_their_largest_loading_positive():
         model = SparsePCA(3, k=4, scheme="predictive", certify=certify).fit(X)
         for x in model.components_:
             assert x[np.abs(x).argmax()] > 0
+
+
+@pytest.mark.parametrize("wider", [False, True])
+def test_a_refit_that_fails_leaves_the_model_as_it_was(frame, wider):
+    model = SparsePCA(2, k=3).fit(frame)
+    before, scores = dict(vars(model)), model.transform(frame)
+    model.set_params(solver="no such solver")
+    other = frame + 100
+    with pytest.raises(ValueError, match="no such solver"):
+        model.fit(pd.concat([other, other], axis=1).to_numpy() if wider else other)
+    np.testing.assert_array_equal(model.transform(frame), scores)
+    assert vars(model) | {"solver": None} == before
+    alone = SparsePCA(2, k=3, solver="no such solver")
+    with pytest.raises(ValueError, match="no such solver"):
+        alone.fit(frame)
+    with pytest.raises(NotFittedError):
+        alone.transform(frame)
+
+
+def test_a_refit_leaves_nothing_of_the_one_before(X, frame):
+    model = SparsePCA(1, covariance=LedoitWolf(), random_state=0).fit(frame)
+    assert hasattr(model, "choices_of_k_")
+    assert hasattr(model, "covariance_estimator_")
+    model.set_params(k=2, covariance=None).fit(X)
+    assert vars(model).keys() == vars(SparsePCA(1, k=2).fit(X)).keys()
+
+
+def test_the_names_are_those_of_the_data_and_not_of_the_background(X, frame):
+    model = SparsePCA(1, k=2).fit(frame, background=X[::-1] / 2)
+    assert model.feature_names_in_.tolist() == frame.columns.tolist()

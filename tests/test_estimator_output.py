@@ -144,6 +144,15 @@ def test_a_minute_is_no_advice_after_a_longer_fit() -> None:
         warn_if_not_proved([stopped], 1, by_default=True, seconds=2.0)
 
 
+def test_a_lack_of_memory_is_no_lack_of_time() -> None:
+    stopped = bs.solve([[2.0, 1.0], [1.0, 2.0]], k=1)
+    stopped = replace(
+        stopped, status=bs.Status.MEMORY_LIMIT, upper_bound=3.0, certificate=None
+    )
+    with pytest.warns(ConvergenceWarning, match=r"Raise limits\.memory, or say with"):
+        warn_if_not_proved([stopped], 1, by_default=False)
+
+
 def test_a_gap_that_rounding_leaves_is_called_so():
     """Eight factors, each a third of the one before: the fourth is near rounding."""
     rng = np.random.default_rng(0)

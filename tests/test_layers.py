@@ -20,8 +20,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "blockspca"
 # Solvers lie below blocks, as blocks are given to solvers, and no solver knows blocks.
 # The estimator lies above pictures, report and explorer: it has methods for them.
 LAYERS = {
-    "base": "_typing _validation _moved _html _json_reader _feature_names _warnings "
-    "proof_file",
+    "base": "_typing _arguments _validation _moved _html _json_reader _feature_names "
+    "_warnings proof_file",
     "checker": "checker",
     "limits": "status limits _messages proof_settings",
     "records": "certificate bound_names scheme_defaults guarantee result progress "

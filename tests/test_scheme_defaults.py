@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.datasets import load_breast_cancer
 
 import blockspca as bs
 from blockspca.cli.explore import ExploreOptions
@@ -20,6 +21,11 @@ def test_the_solver_and_the_estimator():
     fitted = bs.SparsePCA(2, k=2).fit(X).solution_
     expected = as_scheme(FITTED)
     assert fitted.scheme in (expected, in_turn_only(expected))
+    # Of these data the default takes a set that others do not find.
+    tumours = load_breast_cancer().data
+    taken = bs.SparsePCA(3, k=5, scale=True).fit(tumours).solution_
+    assert taken.scheme == expected
+    assert taken.in_turn is not None
     named = bs.choose_n_components(X, k=2, rng=0, scheme=COUNTED.value)
     chosen = bs.choose_n_components(X, k=2, rng=0)
     assert np.array_equal(chosen.p_values, named.p_values)

@@ -6,6 +6,7 @@ The estimator only stores its parameters; here they meet the data.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -145,17 +146,27 @@ def chosen_ks(
     )
 
 
-def covariance_of(
-    estimator: Any, X: Any, precomputed: bool, names: Any, given: Any = None
-) -> Covariance:
-    """Set mean_ and scale_; return the matrix whose components are wanted.
+@dataclass(frozen=True)
+class Learnt:
+    """What a fit learns from its input before anything is solved."""
 
-    `given` is what X was before it was copied from a GPU, if it was.
+    cov: Covariance  #: the matrix whose components are wanted
+    mean: FloatArray
+    scale: FloatArray
+    estimator: Any = None  #: the user's own, fitted
+
+
+def learnt_from(
+    estimator: Any, X: Any, names: Any, *, constant: Any = None, given: Any = None
+) -> Learnt:
+    """Return the matrix of validated data, and how they are centred and scaled.
+
+    `constant` in the place of the estimator's; `given` is what X was before it was
+    copied from a GPU, if it was.
     """
-    d = X.shape[1]
-    estimator.mean_, estimator.scale_ = np.zeros(d), np.ones(d)
-    if precomputed:
-        if estimator.scale:
+    d, covariance, scale = X.shape[1], estimator.covariance, estimator.scale
+    if is_precomputed(covariance):
+        if scale:
             raise ValueError(
                 "scale = True cannot be combined with covariance='precomputed'; "
                 "pass the correlation matrix and scale=False."
@@ -165,23 +176,26 @@ def covariance_of(
                 f"X has shape {X.shape}; with covariance='precomputed' pass the "
                 "square covariance matrix to fit."
             )
-        return Covariance.from_matrix(X, feature_names=names)
+        cov = Covariance.from_matrix(X, feature_names=names)
+        return Learnt(cov, np.zeros(d), np.ones(d))
     cov = Covariance.from_data(
         given if is_on_device(given) else X,
-        scale=estimator.scale,
+        scale=scale,
         missing=estimator.missing,
-        constant=estimator.constant,
+        constant=constant or estimator.constant,
         feature_names=names,
     )
     refuse_constant(cov)
-    varies = cov.diagonal() > 0
-    estimator.mean_, estimator.scale_ = means_and_scales(X, cov, estimator.scale)
-    if estimator.covariance is None:
-        return cov
-    A = _estimated(estimator, X)
-    if estimator.scale:  # shrinkage gives a variance even to a constant
-        A[~varies], A[:, ~varies] = 0.0, 0.0
-    return Covariance.from_matrix(A, feature_names=names)
+    mean, deviation = means_and_scales(X, cov, scale)
+    if covariance is None:
+        return Learnt(cov, mean, deviation)
+    fitted = _estimated(covariance, X, mean, deviation)
+    A = np.array(fitted.covariance_)
+    if scale:  # shrinkage gives a variance even to a constant
+        still = cov.diagonal() <= 0
+        A[still], A[:, still] = 0.0, 0.0
+    cov = Covariance.from_matrix(A, feature_names=names)
+    return Learnt(cov, mean, deviation, fitted)
 
 
 def less_background(estimator: Any, cov: Covariance, background: Any) -> Covariance:
@@ -210,20 +224,17 @@ def less_background(estimator: Any, cov: Covariance, background: Any) -> Covaria
     return contrastive(cov, other, estimator.background_weight)
 
 
-def _estimated(estimator: Any, X: Any) -> FloatArray:
-    """The covariance_ of the user's own estimator."""
-    asked = estimator.covariance
+def _estimated(asked: Any, X: Any, mean: FloatArray, scale: FloatArray) -> Any:
+    """The user's own estimator, fitted to scaled data."""
     if is_sparse(X) or stays_in_place(X) or np.isnan(X).any():
         raise TypeError(
             f"covariance = {asked!r} needs dense data without missing values; pass "
             "X.toarray(), fill the gaps, or use covariance=None."
         )
-    fitted = clone(asked)
-    fitted.fit((X - estimator.mean_) / estimator.scale_)
+    fitted = clone(asked).fit((X - mean) / scale)
     if not hasattr(fitted, "covariance_"):
         raise TypeError(
             f"covariance = {asked!r} has no covariance_ after fit; pass an estimator "
             "such as LedoitWolf()."
         )
-    estimator.covariance_estimator_ = fitted
-    return np.array(fitted.covariance_)
+    return fitted

@@ -54,6 +54,14 @@ class Views:
         Returns
         -------
         array of Axes
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from blockspca import SparsePCA
+        >>> X = np.random.default_rng(0).normal(size=(30, 6)) * [3, 1, 1, 2, 1, 1]
+        >>> len(SparsePCA(2, k=2).fit(X).plot())
+        3
         """
         from .plotting.components import plot_components
 
@@ -93,11 +101,14 @@ class Views:
         Examples
         --------
         >>> import numpy as np
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
         >>> from blockspca import SparsePCA
         >>> X = np.random.default_rng(0).normal(size=(30, 6)) * [3, 1, 1, 2, 1, 1]
         >>> model = SparsePCA(2, k=2).fit(X)
-        >>> model.report("components.html")  # doctest: +SKIP
-        PosixPath('components.html')
+        >>> with TemporaryDirectory() as folder:
+        ...     model.report(Path(folder) / "components.html").name
+        'components.html'
         """
         from ._estimator_output import write_report
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ._arguments import Subject, value_error
 from ._validation import describe
 
 SHOWN = 8  # names that a message lists
@@ -40,8 +41,9 @@ def feature_indices(
         found.append(feature_index(feature, d, position, argument))
     if len(set(found)) < len(found):
         twice = sorted({i for i in found if found.count(i) > 1})
-        raise ValueError(
-            f"{argument} has {describe(twice, names)} twice; name each feature once."
+        raise value_error(
+            f"{argument} has {describe(twice, names)} twice; name each feature once.",
+            Subject(argument),
         )
     return tuple(sorted(found))
 
@@ -51,14 +53,16 @@ def feature_index(
 ) -> int:
     if isinstance(feature, str):
         if position is None:
-            raise ValueError(
+            raise value_error(
                 f"{argument} has the name {feature!r}, but the features have no "
-                "names; pass indices, or feature_names to Covariance."
+                "names; pass indices, or feature_names to Covariance.",
+                Subject(argument),
             )
         if feature not in position:
-            raise ValueError(
+            raise value_error(
                 f"{argument} has {feature!r}, which is not the name of a feature; "
-                + meant(feature, list(position))
+                + meant(feature, list(position)),
+                Subject(argument),
             )
         return position[feature]
     if isinstance(feature, (bool, np.bool_)) or not isinstance(
@@ -69,9 +73,10 @@ def feature_index(
             "or integers."
         )
     if not 0 <= int(feature) < d:
-        raise ValueError(
-            f"{argument} has the index {int(feature)}, outside 0..{d - 1}; there are "
-            f"{d} features."
+        raise value_error(
+            f"{argument} has the index {int(feature)}, outside 0..{d - 1}; there "
+            f"are {d} features.",
+            Subject(argument),
         )
     return int(feature)
 

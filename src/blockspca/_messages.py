@@ -8,11 +8,11 @@ from typing import Protocol
 from .status import PROVED, Status
 
 _STOPPED = {
-    Status.TIME_LIMIT: "the time was up",
-    Status.NODE_LIMIT: "the node limit was reached",
-    Status.MEMORY_LIMIT: "the memory limit was reached",
-    Status.INTERRUPTED: "it was interrupted",
-    Status.FEASIBLE: "the search has finished",
+    Status.TIME_LIMIT: ("the time was up", "time"),
+    Status.NODE_LIMIT: ("the node limit was reached", "nodes"),
+    Status.MEMORY_LIMIT: ("the memory limit was reached", "memory"),
+    Status.INTERRUPTED: ("it was interrupted", ""),
+    Status.FEASIBLE: ("the search has finished", ""),
 }
 
 
@@ -66,11 +66,11 @@ def proof_in_words(result: Proved, together: bool = False) -> str:
         return "proved optimal"
     gap = result.gap
     if gap == float("inf"):
-        return f"not proved: {_STOPPED.get(result.status, 'it stopped')}"
+        return f"not proved: {what_stopped(result.status)[0]}"
     most = f"no other choice is more than {_small(gap)} better"
     if result.status is Status.GAP_LIMIT:
         return f"proved: {most}"
-    stopped = _STOPPED[result.status]
+    stopped, _ = what_stopped(result.status)
     if not together:
         return f"not proved optimal: {stopped}, but {most}"
     ended = "" if result.status is Status.FEASIBLE else f" ({stopped})"
@@ -105,17 +105,26 @@ def interruption(call: str, results: Sequence[Proved], wanted: int = 1) -> str:
     )
 
 
+def what_stopped(status: Status) -> tuple[str, str]:
+    """Return why a proof went no further, and the limit to raise; "" for none.
+
+    Examples
+    --------
+    >>> from blockspca._messages import what_stopped
+    >>> from blockspca.limits import Status
+    >>> what_stopped(Status.NODE_LIMIT)
+    ('the node limit was reached', 'nodes')
+    """
+    return _STOPPED.get(status, ("it stopped", ""))
+
+
 def advice(status: Status) -> str:
     """Say how to go on where a limit has stopped the proof; else nothing."""
-    name = {
-        Status.TIME_LIMIT: "time",
-        Status.NODE_LIMIT: "nodes",
-        Status.MEMORY_LIMIT: "memory",
-    }.get(status)
-    if name is None:
+    _, limit = what_stopped(status)
+    if not limit:
         return ""
     return (
-        f"A limit stopped the proof: raise limits.{name}, or ask for less with "
+        f"A limit stopped the proof: raise limits.{limit}, or ask for less with "
         "limits.gap."
     )
 

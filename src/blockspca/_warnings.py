@@ -13,7 +13,7 @@ _LOOPS = ("sklearn.model_selection", "joblib.parallel", "joblib._parallel_backen
 _PACKAGES = (_HERE, "/sklearn/", "\\sklearn\\")
 
 
-def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+def warn_caller(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn in the name of the first caller outside this package.
 
     Examples

@@ -24,8 +24,7 @@ VERSION = 3  # 1 has no gap, 2 no duals
 WITH_CONSTRAINTS = 4  # of certificates that have some; the others stay what they were
 LATEST = 5  # of those that have claims by `LATER`, with constraints or without
 LATER = (BoundName.TARGET, BoundName.COMPOSITIONS)
-# Of text that is read; as objects of Python it takes several times as much.
-MAX_CHARACTERS = 256 * 2**20
+MAX_CHARACTERS = 256 * 2**20  # of text; objects of Python take several times that
 # More would ask for a vector of gigabytes before anything is checked.
 MAX_FEATURES = 10**9
 MAX_TARGETS = 20  # contrasts of contrasts, of which there are hardly two
@@ -159,6 +158,12 @@ class Certificate:
         What the component must be besides sparse; all claims are about such vectors.
     parts : tuple of PartClaim
         Which together hold every set that the constraints allow.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> bs.solve([[2.0, 1.0], [1.0, 2.0]], k=1).certificate.status.value
+    'optimal'
     """
 
     k: int
@@ -222,9 +227,8 @@ class Certificate:
         parts = content.get("parts", ())
         for step in (s for said in (content, *parts) for s in said["steps"]):
             _drop_empty_fields(step)
-        return json.dumps(
-            {"format": FORMAT, "version": content.pop("version"), **content}
-        )
+        head = {"format": FORMAT, "version": content.pop("version")}
+        return json.dumps(head | content)
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._arguments import Subject, value_error
 from ._json_reader import Reader
 
 _LATER = ("beside", "beside_room")  # not in all certificates with constraints
@@ -292,9 +293,10 @@ class Rules:
     def refuse_infeasible(self, k: int) -> None:
         """Raise if no set of k features keeps the rules, and say why."""
         if len(self.include) > k:
-            raise ValueError(
-                f"include has {len(self.include)} features for k = {k}; pass a k of "
-                f"at least {len(self.include)}, or include fewer."
+            raise value_error(
+                f"include has {len(self.include)} features for k = {k}; pass a k "
+                f"of at least {len(self.include)}, or include fewer.",
+                Subject("include"),
             )
         if self.whole_groups:
             self._refuse_cut_groups(k)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._arguments import Subject, value_error
 from ._feature_names import feature_index, feature_indices
 from ._validation import check_count, check_flag, describe
 from .constraint_rules import Rules
@@ -207,10 +208,11 @@ def _without_empty_groups(rules: Rules, names: tuple[str, ...] | None) -> Rules:
         if len(over):
             g = int(over[0])
             members = [i for i in rules.include if limits.label[i] == g]
-            raise ValueError(
+            raise value_error(
                 f"include has {describe(members, names)}, {counts[g]} of group "
-                f"{rules.name_of(g + first)}, of which there may be {limits.room[g]}; "
-                "include fewer, or raise max_per_group."
+                f"{rules.name_of(g + first)}, of which there may be "
+                f"{limits.room[g]}; include fewer, or raise max_per_group.",
+                Subject("include"),
             )
         rules = rules.without(np.flatnonzero(limits.full()))
     return rules
@@ -244,9 +246,10 @@ def _labels(
     else:
         values = list(groups)
         if len(values) != d:
-            raise ValueError(
+            raise value_error(
                 f"groups has {len(values)} label(s) for {d} features; pass one for "
-                "each feature, or a mapping from features to labels."
+                "each feature, or a mapping from features to labels.",
+                Subject("groups"),
             )
         for i, label in enumerate(values):
             _refuse_missing(label, describe([i], names))

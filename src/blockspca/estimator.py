@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
@@ -21,8 +22,8 @@ from ._estimator_input import (
     chosen_ks,
     column_labels,
     components_wanted,
-    covariance_of,
     is_precomputed,
+    learnt_from,
     less_background,
 )
 from ._estimator_output import publish, warn_if_chosen_together, warn_if_not_proved
@@ -31,7 +32,7 @@ from ._samples import projected, total_squares
 from ._sklearn import validated
 from ._validation import FloatArray, check_n_jobs, check_names
 from ._warnings import is_one_of_many_fits
-from .components import Components, solve_components
+from .components import solve_components
 from .components.requests import features_wanted, is_chosen_together
 from .components.scheme_names import as_scheme
 from .components.variance import adjusted_variance
@@ -259,28 +260,31 @@ class SparsePCA(
         # One for the choice of k and one for the fit, so that the fit is the same for a
         # k that is passed.
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2)
-        precomputed = is_precomputed(self.covariance)
-        # As it was given: what is validated has lost its index and its names.
-        self._data = X
-        self._labels = column_labels(X, feature_names)
-        X = self._validated(X, reset=True, ensure_min_samples=1 if precomputed else 2)
-        names = check_names(self._labels, X.shape[1])
+        labels = column_labels(X, feature_names)
+        # On a copy: a fit that fails leaves the model as it was.
+        seen = copy(self)
+        seen._labels = labels
+        samples = 1 if is_precomputed(self.covariance) else 2
+        given = X  # what is validated has lost its index and its names
+        X = seen._validated(X, reset=True, ensure_min_samples=samples)
+        names = check_names(labels, X.shape[1])
         scheme = as_scheme(self.scheme, FITTED)
         with allowed_threads(check_n_jobs(self.n_jobs)):
-            cov = covariance_of(self, X, precomputed, names, self._data)
+            learnt = learnt_from(self, X, names, given=given)
+            cov = learnt.cov
             if background is not None:
-                cov = less_background(self, cov, self._validated(background))
+                # On a copy again: the names of features are those of X.
+                cov = less_background(self, cov, copy(seen)._validated(background))
             m = components_wanted(self.n_components, self.k, X.shape, cov, scheme)
-            start = self.start
+            start, chosen = self.start, None
             if isinstance(self.k, str):
                 chosen = chosen_ks(self, X, cov, m, scheme, budget, int(seeds[0]))
-                self.choices_of_k_, ks = chosen.choices, chosen.ks
-                self.choice_of_k_ = chosen.choices[0]
+                ks = chosen.ks
                 if start is None and self.constraints is None:
                     start = chosen.supports
             else:
                 ks = features_wanted(self.k, m, scheme, cov)
-        self.solution_: Components = solve_components(
+        found = solve_components(
             cov,
             ks,
             m,
@@ -296,17 +300,17 @@ class SparsePCA(
             constraints=self.constraints,
             start=start,
         )
-        if Status.INTERRUPTED in self.solution_.statuses and is_one_of_many_fits():
+        if Status.INTERRUPTED in found.statuses and is_one_of_many_fits():
             raise KeyboardInterrupt  # which is meant for all of them
-        publish(self, self.solution_)
-        self._seconds = budget.elapsed()
+        seen._data, seen._seconds = given, budget.elapsed()
+        publish(self, seen, learnt, chosen, found)
         if self.certify:
-            warn_if_chosen_together(self.solution_)
+            warn_if_chosen_together(found)
             warn_if_not_proved(
                 self.results_,
                 m,
                 by_default=self.limits is None,
-                by_choice=is_chosen_together(self.solution_),
+                by_choice=is_chosen_together(found),
                 seconds=self._seconds,
             )
         return self
@@ -329,6 +333,15 @@ class SparsePCA(
         Returns
         -------
         array of shape (n_samples, n_components)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from blockspca import SparsePCA
+        >>> X = np.random.default_rng(0).normal(size=(30, 6)) * [3, 1, 1, 2, 1, 1]
+        >>> model = SparsePCA(2, k=2).fit(X)
+        >>> model.transform(X[:3]).shape
+        (3, 2)
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)
@@ -356,6 +369,16 @@ class SparsePCA(
         Returns
         -------
         array of shape (n_samples, n_features)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from blockspca import SparsePCA
+        >>> X = np.random.default_rng(0).normal(size=(30, 6)) * [3, 1, 1, 2, 1, 1]
+        >>> model = SparsePCA(2, k=2, scheme="disjoint").fit(X)
+        >>> Z = model.transform(X)
+        >>> bool(np.allclose(model.transform(model.inverse_transform(Z)), Z))
+        True
         """
         check_is_fitted(self)
         Z = check_array(X, dtype=np.float64)
@@ -385,6 +408,15 @@ class SparsePCA(
         -------
         float
             At most 1; larger is better.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from blockspca import SparsePCA
+        >>> X = np.random.default_rng(0).normal(size=(30, 6)) * [3, 1, 1, 2, 1, 1]
+        >>> model = SparsePCA(2, k=2).fit(X)
+        >>> bool(np.isclose(model.score(X), model.explained_variance_ratio_.sum()))
+        True
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)

@@ -13,6 +13,13 @@ class Guarantee:
 
     Both functions must not decrease in d. `factor` is infinite for a heuristic. With
     `assumes_psd` the promise holds for positive semidefinite input only.
+
+    Examples
+    --------
+    >>> from blockspca.solvers import Guarantee
+    >>> half = Guarantee(factor=lambda k, d: 2.0, error=lambda k, d: 0.0)
+    >>> half.after_blocks(k=4, block_size=10, epsilon=0.1).error
+    0.2
     """
 
     factor: Callable[[int, int], float]

@@ -44,6 +44,14 @@ class Event:
         Set when this k is settled.
     component : int
         Which of several components is solved for, from 1; 0 for one alone.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> heard = []
+    >>> result = bs.solve([[2.0, 1.0], [1.0, 2.0]], k=1, progress=heard.append)
+    >>> heard[-1].stage, heard[-1].gap
+    ('proof', 0.0)
     """
 
     stage: str

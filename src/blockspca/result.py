@@ -27,7 +27,15 @@ if TYPE_CHECKING:
 
 
 class BlockStatus(str, Enum):
-    """How the solve of one block ended; the claims concern the block alone."""
+    """How the solve of one block ended; the claims concern the block alone.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> blocks = bs.solve([[2.0, 0.0], [0.0, 1.0]], k=1, threshold=0.5).blocks
+    >>> [str(block.status) for block in blocks]
+    ['optimal', 'optimal']
+    """
 
     OPTIMAL = "optimal"
     GAP_LIMIT = "gap_limit"
@@ -80,6 +88,13 @@ class Solution:
     """A solver's answer on the matrix it was given; `upper_bound` holds there only.
 
     Only the support of x counts: its loadings are optimised afterwards by the caller.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from blockspca.solvers import Solution
+    >>> Solution(np.array([0.6, 0.0, 0.8]), upper_bound=2.0).support.tolist()
+    [0, 2]
     """
 
     x: FloatArray
@@ -255,6 +270,13 @@ class Result(MayHaveProof):
         What the constraints cost, if `solve` was given some.
     proof : Proof or None
         What `write_proof` writes, if `solve` was told to record it.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> result = bs.solve([[2.0, 1.0], [1.0, 2.0]], k=1)
+    >>> result.objective, result.upper_bound, result.gap
+    (2.0, 2.0, 0.0)
     """
 
     _call = "solve"

@@ -28,6 +28,13 @@ class SparsityPath(Mapping[int, Result], MayHaveProof):
     """One `Result` for each k; `path[k]`, `len(path)`, iteration over k.
 
     The result of a k, with its certificate, is made when it is first asked for.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> path = bs.solve_path([[2.0, 1.0], [1.0, 2.0]], 2)
+    >>> [(k, round(result.objective, 6)) for k, result in path.items()]
+    [(1, 2.0), (2, 3.0)]
     """
 
     _call = "solve_path"

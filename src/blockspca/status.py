@@ -10,7 +10,15 @@ STATUS_ULPS = 8  # of the objective, by which numbers may be rounded after the s
 
 
 class Status(str, Enum):
-    """How a solve ended. Only `OPTIMAL` and `GAP_LIMIT` say that a claim was proved."""
+    """How a solve ended. Only `OPTIMAL` and `GAP_LIMIT` say that a claim was proved.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> result = bs.solve([[2.0, 1.0], [1.0, 2.0]], k=1)
+    >>> result.status is bs.Status.OPTIMAL, result.status == "optimal"
+    (True, True)
+    """
 
     OPTIMAL = "optimal"  #: proved optimal on the original matrix; see `is_optimal_gap`
     GAP_LIMIT = "gap_limit"  #: the requested gap was proved

@@ -12,6 +12,10 @@ from blockspca.cli.main import run
 X = np.random.default_rng(0).normal(size=(20, 4))
 
 
+#: Names that arguments of the library have, too.
+ODD = "k_max,limits.time,n_components,include"
+
+
 def table(path: Path, rows, header: str = "a,b,c,d") -> None:
     lines = [header] if header else []
     lines += [",".join(str(cell) for cell in row) for row in rows]
@@ -35,6 +39,8 @@ def here(tmp_path, monkeypatch):
     table(Path("ok.csv"), X.tolist())
     table(Path("text.csv"), with_column(1, "red"))
     table(Path("nancol.csv"), with_column(1, ""))
+    odd = with_cell(3, 2, "NA")
+    table(Path("names.csv"), [["red", *row[1:]] for row in odd], ODD)
     table(Path("gap.csv"), with_cell(3, 2, "NA"))
     table(Path("inf.csv"), with_cell(3, 2, "inf"))
     table(Path("onesample.csv"), X[:1].tolist())
@@ -103,6 +109,12 @@ BROKEN = {
     "fit ok.csv -k 2 -n 9": "--n-components = 9",
     "fit ok.csv -k 2 -n 5": "--n-components = 5 is more than the 4 feature(s)",
     "fit missing.csv -k 2": "does not exist",
+    "fit limits.csv -k 2": "limits.csv does not exist",
+    "fit n_jobs.csv -k 2": "n_jobs.csv does not exist",
+    "fit names.csv -k 2": "column 'k_max' holds text, 'red' in row 1; use --index",
+    "fit names.csv -k 2 --drop k_max --missing raise": "in feature(s) 'n_components';",
+    "fit ok.csv -k 2 --include a,b,c": "--include has 3 features for k = 2",
+    "fit ok.csv -k 2 -n 2 --scheme predictive --include a": "add --scheme residual",
     "fit folder.csv -k 2": "is a directory",
     "fit noending -k 1": "has no ending",
     "fit letter.docx -k 1": "ends with '.docx'",
@@ -275,3 +287,30 @@ def test_one_feature_and_columns_left_out_work(here, capsys):
     assert run(["fit", "text.csv", "-k", "2", "--index", "b"]) == 0
     assert run(["fit", "gap.csv", "-k", "2", "--missing", "pairwise"]) == 0
     assert "proved optimal" in capsys.readouterr().out
+
+
+def test_a_memory_limit_says_what_to_pass(here, capsys, monkeypatch):
+    from blockspca import io
+    from blockspca._validation import MemoryLimitError
+
+    def too_small(*args, **kwargs):
+        raise MemoryLimitError("memory_limit = 8 bytes is too small; raise it.")
+
+    monkeypatch.setattr(io, "read_table", too_small)
+    assert run(["fit", "ok.csv", "-k", "2"]) == 2
+    said = capsys.readouterr().err
+    assert said == "blockspca: memory_limit = 8 bytes is too small; raise it.\n"
+
+
+def test_only_what_an_error_names_becomes_an_option():
+    """Who calls a column `k_max` or `scale=True` is to find it in the message."""
+    from blockspca._arguments import Argument, Subject, value_error
+    from blockspca.cli.errors import in_options
+
+    k_max = "k_max = 3 and limits.time, n_jobs=2, scale=True, missing='pairwise'"
+    assert in_options(ValueError(k_max)) == k_max
+    n, off = Subject("n_components"), Argument("scale", False)
+    said = value_error(f"{n} = 2 of 'n_components': pass {off}.", n, off)
+    assert (
+        in_options(said) == "--n-components = 2 of 'n_components': leave --scale out."
+    )

@@ -227,13 +227,12 @@ def test_options_of_reading_are_words_and_back():
 
 
 def test_a_script_of_the_explorer_reads_the_file_with_the_same_options():
-    from blockspca.cli.explore import _arguments
     from blockspca.cli.options import ReadOptions
 
     options = ReadOptions(drop=["a"], na=["-9"], decimal=",", scale=True, header=False)
     found = {"drop": ["a"], "na": ["-9"], "decimal": ",", "header": False}
-    assert _arguments(options) == found
-    assert _arguments(ReadOptions()) == {}
+    assert options.as_keywords() == found
+    assert ReadOptions().as_keywords() == {}
 
 
 @pytest.mark.parametrize(
@@ -293,6 +292,16 @@ EDITS = {
     "components are fewer": lambda _, content: content["components"].pop(),
     "shape is [61, 8]": lambda _, content: content.update(shape=[61, 8]),
     "joint_upper_bound is 0": lambda _, content: content.update(joint_upper_bound=0),
+    "joint_gap is 0.5": lambda _, content: content.update(joint_gap=0.5),
+    "pca_variance[1] is 9.0": lambda _, content: content["pca_variance"].__setitem__(
+        1, 9.0
+    ),
+    "pca_variance is [1.0]": lambda _, content: content.update(pca_variance=[1.0]),
+    "prices is [{'most'": lambda _, content: content["prices"].__setitem__(
+        0, {"most": 0.5}
+    ),
+    "in_turn is {'r2'": lambda _, content: content.update(in_turn={"r2": 0.1}),
+    "scheme is 'disjoint'": lambda _, content: content.update(scheme="disjoint"),
 }
 
 
@@ -327,6 +336,48 @@ def test_verify_refutes_edited_loadings(here, capsys, before, after, said):
     err = capsys.readouterr().err
     assert f"refuted: {path}: " in err
     assert said in err
+
+
+def test_verify_names_what_nothing_confirms(here, capsys, monkeypatch):
+    from blockspca.components import joint
+
+    orthogonal = ["--scheme", "orthogonal"]
+    assert run(["fit", "data.csv", "-k", "3", "-n", "2", *orthogonal, "-o", "out"]) == 0
+    edit_summary(lambda _, content: content.update(seconds=0.0))
+    capsys.readouterr()
+    # The joint proof is not stored, and is not made again.
+    monkeypatch.setattr(joint, "entries_proof", None)
+    assert run(["verify", "out", "data.csv"]) == 0
+    said = capsys.readouterr().out
+    assert "nothing confirms " in said
+    assert "joint_upper_bound" in said
+    assert "n_components_requested" in said
+    edit_summary(lambda _, content: content.update(joint_upper_bound=1e3, joint_gap=1))
+    assert run(["verify", "out", "data.csv"]) == 4  # for the gap
+    joint_gap = capsys.readouterr().err
+    assert "joint_gap is 1" in joint_gap
+
+
+def test_verify_of_the_first_of_several(here, capsys):
+    """What `fit` itself says: its summary has more components than this certificate."""
+    assert run(["fit", "data.csv", "-k", "3", "-n", "2", "-o", "out"]) == 0
+    assert run(["verify", "out/certificate-1.json", "data.csv"]) == 0
+    assert "confirms all but component 1." in capsys.readouterr().out
+    path = Path("out/summary.json")
+    path.write_text(path.read_text().replace('"component": 1', '"component": 3'))
+    assert run(["verify", "out/certificate-1.json", "data.csv"]) == 4
+
+
+def test_verify_names_a_summary_that_is_broken(here, capsys):
+    assert run(["fit", "data.csv", "-k", "3", "--scale", "-o", "out"]) == 0
+    path = Path("out/summary.json")
+    path.write_text(path.read_text()[:-20])
+    capsys.readouterr()
+    assert run(["verify", "out/certificate-1.json", "data.csv", "--scale"]) == 0
+    out, err = capsys.readouterr()
+    assert f"warning: {path} is not a summary that fit has written" in err
+    assert "no summary beside it" not in out
+    assert "Only the certificate was checked" in out
 
 
 def test_verify_refutes_renamed_columns(here, capsys):
@@ -523,6 +574,15 @@ def test_a_report_with_everything(here, capsys):
     ):
         assert text in page
     assert page.count('class="sample g1"') == 8
+
+
+@pytest.mark.parametrize("label", ["names", "scores", "sample"])
+def test_a_label_may_be_called_as_it_likes(here, capsys, label):
+    rows = np.random.default_rng(0).normal(size=(9, 3)).tolist()
+    lines = [f"{label},u,v,w", *(f"red,{u},{v},{w}" for u, v, w in rows)]
+    Path("labelled.csv").write_text("\n".join(lines))
+    words = ["report", "labelled.csv", "-k", "2", "--label", label, "-o", "p.html"]
+    assert run(words) == 0, capsys.readouterr().err
 
 
 def test_stability_of_components_with_a_k_of_their_own(here):

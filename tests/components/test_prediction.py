@@ -453,7 +453,7 @@ def test_what_does_not_go_together_is_refused():
     scheme = bs.ResidualDeflation(prediction=2.0)
     with pytest.raises(ValueError, match="sweeps = 1"):
         bs.solve_components(A, 2, 2, scheme=scheme, sweeps=1)
-    with pytest.raises(ValueError, match='pass scheme="residual"'):
+    with pytest.raises(ValueError, match="pass scheme='residual'"):
         bs.solve_components(
             A, 2, 2, scheme=scheme, constraints=bs.Constraints(exclude=[0])
         )

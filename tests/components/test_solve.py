@@ -469,7 +469,7 @@ def test_repetition_gives_the_same_answer(X):
         ({"k": [3]}, ValueError, r"k has 1 value\(s\) for n_components = 2"),
         ({"k": [3, 0]}, ValueError, r"k\[1\] = 0"),
         ({"k": "3"}, TypeError, "k = '3'"),
-        ({"k": 30}, ValueError, "all 30 feature.*ProjectionDeflation"),
+        ({"k": 30}, ValueError, "all 30 feature.*scheme='projection'"),
         ({"scheme": "disjont"}, ValueError, "scheme = 'disjont'"),
         ({"scheme": bs.DisjointSupports}, TypeError, r"pass an instance, Disj.*\(\)"),
         ({"solvr": None}, TypeError, "solvr"),

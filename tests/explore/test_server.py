@@ -289,6 +289,7 @@ def test_a_proof_is_checked_by_the_independent_checker(page, tmp_path, state):
 
 def test_a_report_shows_names_as_text(page):
     text = exported(page, "report.html", STATE).decode()
+    assert "Before, the features were centred, and not scaled." in text
     assert "&lt;script&gt;document.title" in text
     assert "<script>document.title" not in text
 

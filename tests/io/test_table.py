@@ -446,3 +446,8 @@ def test_labels_need_columns_with_names(tmp_path):
     np.save(tmp_path / "t.npy", np.eye(3))
     with pytest.raises(ReadError, match=r"label='x' does not apply to \.npy"):
         read_table(tmp_path / "t.npy", label="x")
+
+
+def test_a_keyword_that_is_none_is_named(tmp_path):
+    with pytest.raises(TypeError, match="no argument 'hedaer'; did you mean 'header'"):
+        read_table(tmp_path / "x.csv", hedaer=True)

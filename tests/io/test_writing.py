@@ -8,7 +8,14 @@ import os
 import numpy as np
 import pytest
 
-from blockspca.io.writing import WriteError, check_free, to_csv, to_json, write_file
+from blockspca.io.writing import (
+    WriteError,
+    check_free,
+    scores_csv,
+    to_csv,
+    to_json,
+    write_file,
+)
 
 
 def test_text_and_bytes(tmp_path):
@@ -96,3 +103,11 @@ def test_a_place_that_takes_no_files_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.mkstemp", refuse)
     with pytest.raises(WriteError, match=r"x.txt cannot be written: No space left on"):
         write_file(tmp_path / "x.txt", "text")
+
+
+def test_further_columns_of_scores_may_have_any_name():
+    """A label column called `names` was an argument, and `sample` replaced ours."""
+    columns = {name: ["x"] for name in ("names", "scores", "sample", "component_1")}
+    text = scores_csv(np.ones((1, 1)), ["a"], columns)
+    header = "sample,names,scores,sample (label),component_1 (label),component_1"
+    assert text == f"{header}\na,x,x,x,x,1.0\n"

@@ -8,7 +8,18 @@ import numpy as np
 
 
 class VerificationError(Exception):
-    """A claim of a certificate does not hold, or was not made properly."""
+    """A claim of a certificate does not hold, or was not made properly.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> claim = bs.solve([[2.0, 1.0], [1.0, 2.0]], k=1).certificate
+    >>> try:
+    ...     bs.verify(claim, [[3.0, 1.0], [1.0, 2.0]])
+    ... except bs.VerificationError as error:
+    ...     print("refuted")
+    refuted
+    """
 
 
 @dataclass(frozen=True)
@@ -27,6 +38,14 @@ class Verification:
         One sentence a check.
     unchecked : tuple of str
         What was left out, and why.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> A = [[2.0, 1.0], [1.0, 2.0]]
+    >>> check = bs.verify(bs.solve(A, k=1), A)
+    >>> check.complete, check.upper_bound, check.unchecked
+    (True, 2.0, ())
     """
 
     upper_bound: float

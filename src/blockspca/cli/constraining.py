@@ -6,7 +6,9 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from .declaring import option, whole
 from .errors import UsageError
@@ -17,6 +19,16 @@ if TYPE_CHECKING:
     from ..result import Result
 
 _option = partial(option, panel="Constraints")
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        metavar="FILE_OR_COLUMN",
+        rich_help_panel="Constraints",
+        help="A text file with a feature and its group on each line, or, for an h5ad "
+        "file, a column of var.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -33,12 +45,7 @@ class ConstraintOptions:
         None,
         metavar="NAMES",
     )
-    groups: str | None = _option(
-        "A text file with a feature and its group on each line, or, for an h5ad file, "
-        "a column of var.",
-        None,
-        metavar="FILE_OR_COLUMN",
-    )
+    groups: Groups = None
     max_per_group: int | None = _option(
         "Largest number of features from each group.", None, **whole(0)
     )

@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from .errors import Interrupted
+from .errors import Interrupted, UsageError
 
 
 def option(help: str, default: Any, *names: str, panel: str = "", **more: Any) -> Any:
@@ -82,10 +82,11 @@ def _at_most(jobs: int | None) -> AbstractContextManager[None]:
     """Context of a command with so many threads, for reading and writing as well."""
     if jobs is None:  # nothing is loaded for it
         return nullcontext()
-    from .._validation import check_n_jobs
+    if jobs == 0:
+        raise UsageError("--jobs = 0 means nothing; pass 1 for one at a time")
     from ..numerics.threads import allowed_threads
 
-    return allowed_threads(check_n_jobs(jobs))
+    return allowed_threads(jobs)
 
 
 def spread(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -50,17 +50,9 @@ MEANING = {
     ExitCode.INTERRUPTED: "Ctrl-C; the results so far are written",
 }
 
-# How the library's messages write an argument: as in a call, or by its name alone. The
-# options have the same names, but for two.
-_IN_A_CALL = re.compile(
-    r"(?P<verb>pass )?\b(?P<name>missing|constant|scale|scheme)="
-    r"(?P<value>'\w+'|True|False|(?P<scheme>\w+?)(Deflation)?\(\))"
-)
-_BY_NAME = re.compile(
-    r"\blimits\.(?=\w)|\b(n_jobs|n_components|k_max)\b"
-    r"|^(include|exclude|groups)(?= has )"
-)
-_RENAMED = {"n_jobs": "jobs", "limits.": ""}
+# The options are called as the library's arguments, but for this one.
+_RENAMED = {"limits.time": "time"}
+_WITH_OPPOSITE = ("header",)  # of those without a value
 
 
 def report_error(error: BaseException, debug: bool) -> ExitCode:
@@ -82,6 +74,8 @@ def _describe(error: BaseException) -> tuple[ExitCode, str]:
     # By name: its module would import the provers, to tell of a misspelt option.
     if type(error).__name__ == "VerificationError":
         return ExitCode.REFUTED, f"refuted: {one_line(str(error))}"
+    if type(error).__name__ == "MemoryLimitError":  # ours says what to do
+        return ExitCode.BAD_INPUT, in_options(error)
     if isinstance(error, MemoryError):
         return ExitCode.BAD_INPUT, "there is not enough memory for this; use less data."
     if isinstance(error, OSError) and error.filename and error.strerror:
@@ -99,18 +93,23 @@ def one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def in_options(error: BaseException | str) -> str:
+def in_options(said: BaseException | str, *arguments: Any) -> str:
     """Return what an error says with options in place of the library's arguments.
 
-    Errors about files tell which arguments they name (`arguments`); the others write
-    them as in a call.
+    These are the `arguments` that the error has, and what is a name is left alone: a
+    file or a column may be called as an argument is.
     """
-    text = str(error)
-    for argument in getattr(error, "arguments", ()):
-        text = text.replace(str(argument), as_option(argument.name, argument.value))
-    text = _IN_A_CALL.sub(_option_of_call, one_line(text))
-    text = _BY_NAME.sub(lambda found: as_option(found[0]), text)
-    return text.replace("pass None for", "leave it out for")
+    text = str(said)
+    for argument in (*getattr(said, "arguments", ()), *arguments):
+        option = as_option(argument.name, argument.value)
+        if argument.value is False and argument.name not in _WITH_OPPOSITE:
+            text = text.replace(f"pass {argument}", f"leave {option} out")
+        elif argument.value is None:  # once: the message begins with its name
+            text = text.replace(str(argument), option, 1)
+        else:
+            text = text.replace(f"pass {argument}", f"add {option}")
+            text = text.replace(str(argument), option)
+    return one_line(text)
 
 
 def as_option(name: str, value: Any = None) -> str:
@@ -123,17 +122,10 @@ def as_option(name: str, value: Any = None) -> str:
     """
     name = _RENAMED.get(name, name).replace("_", "-")
     if value is None or isinstance(value, bool):
-        return f"--no-{name}" if value is False else f"--{name}"
+        opposite = value is False and name in _WITH_OPPOSITE
+        return f"--no-{name}" if opposite else f"--{name}"
     values = value if isinstance(value, (list, tuple)) else [value]
     return " ".join(f"--{name} {shlex.quote(str(one))}" for one in values)
-
-
-def _option_of_call(found: re.Match[str]) -> str:
-    name, value = found["name"], found["value"]
-    if value == "False":  # such options have no opposite
-        return f"leave {as_option(name)} out"
-    word = None if value == "True" else (found["scheme"] or value.strip("'")).lower()
-    return f"{'add ' if found['verb'] else ''}{as_option(name, word)}"
 
 
 @contextmanager

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..scheme_defaults import EXPLORED
+from .constraining import Groups
 from .declaring import option, real, whole
 from .display import Display
 from .fit import verify_words
@@ -28,12 +29,7 @@ class ExploreOptions:
     k: int = option("Number of features at the start.", 5, "-k", **whole(1))
     n_components: NComponents = 1
     scheme: SchemeOption = EXPLORED
-    groups: str | None = option(
-        "A text file with a feature and its group on each line, or, for an h5ad file, "
-        "a column of var.",
-        None,
-        metavar="FILE_OR_COLUMN",
-    )
+    groups: Groups = None
     time: float = option("Seconds for each answer.", 10.0, **real(0.1))
     jobs: int | None = option(
         "Number of threads; -1 uses all cores.", 1, "--jobs", "-j"
@@ -112,7 +108,7 @@ def as_dataset(loaded: Loaded, groups: str | None) -> Dataset:
         source=Source(
             file=str(loaded.file),
             background="" if background is None else str(background),
-            reading=_arguments(options),
+            reading=options.as_keywords(),
             commands=partial(commands, loaded.file, options, groups),
         ),
     )
@@ -139,15 +135,3 @@ def commands(
     words += ["--time", f"{state.seconds:g}", "--output", "components"]
     made = [shlex.join([*words, *reading.as_arguments()])]
     return [*made, *verify_words(file, reading, state.scheme, state.n_components)]
-
-
-def _arguments(options: ReadOptions) -> dict[str, Any]:
-    """Return the options as arguments of `read_table`, those that are not default."""
-    from ..io import Request
-
-    default = ReadOptions()
-    names = [at.name for at in fields(Request) if hasattr(default, at.name)]
-    given = {name: getattr(options, name) for name in names}
-    return {
-        name: value for name, value in given.items() if value != getattr(default, name)
-    }

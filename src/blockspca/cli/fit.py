@@ -17,7 +17,6 @@ from ..scheme_defaults import SchemeName
 from .constraining import ConstraintOptions, price_lines, price_row
 from .declaring import option
 from .display import Display
-from .errors import in_options
 from .h5ad import refuse_other_than_h5ad, write_h5ad
 from .options import File, Force, ProofFile, ReadOptions, ShowOptions, SolveOptions
 from .solving import ComponentOptions, Fit, end_of
@@ -286,7 +285,7 @@ def lines(found: Fit) -> list[str]:
     )
     said += ["", f"{explained}.", predicted]
     if components.in_turn is not None:
-        said += [in_options(in_place_of(components))]
+        said += [in_place_of(components, "--scheme residual")]
     return said
 
 

@@ -58,7 +58,8 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
             if options.background is not None:
                 cov = _less_background(cov, options)
         except (ValueError, TypeError) as error:
-            raise ReadError(_about_file(file, str(error))) from error
+            named = getattr(error, "arguments", ())
+            raise ReadError(_about_file(file, str(error)), *named) from error
     if not table.is_matrix and _looks_like_a_matrix(table.values):
         display.note(
             f"{file} is square and symmetric; add --covariance if it is a covariance "
@@ -74,20 +75,7 @@ def read_file(file: Path, options: ReadOptions, tick: Any = None) -> Table:
 
     more = {} if tick is None else {"tick": tick}
     try:
-        table = read_table(
-            file,
-            key=options.key,
-            index=options.index,
-            drop=options.drop or (),
-            header=options.header,
-            label=options.label,
-            decimal=options.decimal,
-            encoding=options.encoding,
-            na=options.na or (),
-            numeric_only=options.numeric_only,
-            mask_var=options.mask_var,
-            **more,
-        )
+        table = read_table(file, **options.as_keywords(), **more)
     except ReadError as error:
         for at in error.arguments if options.covariance else ():
             if at.name == "index" and at.value is not None:

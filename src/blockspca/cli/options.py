@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from enum import Enum
@@ -131,6 +132,15 @@ class ReadOptions:
                 words += [flag, value.value if isinstance(value, Enum) else str(value)]
         return words
 
+    def as_keywords(self) -> dict[str, Any]:
+        """Return those that differ from their defaults as keywords of `read_table`."""
+        from ..io import Request
+
+        ours = {at.name: at.default for at in fields(self)}
+        names = [at.name for at in fields(Request) if at.name in ours]
+        given = {name: getattr(self, name) for name in names}
+        return {name: at for name, at in given.items() if at != ours[name]}
+
     def replaced_by(self, given: ReadOptions) -> ReadOptions:
         """Return these options with those of `given` that are not its defaults."""
         changed = {
@@ -170,6 +180,10 @@ class SolveOptions:
     jobs: int | None = _solve(
         "Number of threads; -1 uses all cores.", None, "--jobs", "-j"
     )
+
+    def __post_init__(self) -> None:
+        if self.time == math.inf:
+            raise UsageError("--time = inf; leave it out for no limit")
 
     def limits(self, proof: bool = False) -> Any:
         """Return them as the library's `Limits`; without any, its default.

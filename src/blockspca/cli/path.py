@@ -52,11 +52,13 @@ def path(
     from .loading import load
 
     loaded = load(file, reading, display)
+    d = loaded.cov.n_features
+    if asked.k_max is not None and asked.k_max > d:
+        raise ValueError(f"--k-max = {asked.k_max} is more than the {d} feature(s).")
     compile_before(solving, loaded.cov, display, proof is not None)
     with display.solving() as progress:
         from ..pipeline import solve_path
 
-        d = loaded.cov.n_features
         results = solve_path(
             loaded.cov,
             asked.k_max or min(10, d),

@@ -100,18 +100,9 @@ def _path(found: Fit, solving: SolveOptions, display: Display) -> SparsityPath:
         )
 
 
-def preprocessing(loaded: Loaded) -> str:
-    """Say in a sentence what was done to the file before anything was solved."""
-    from ..report.text import preprocessing as in_words
-
+def how_read(loaded: Loaded) -> dict[str, Any]:
+    """Return what was done to the file before anything was solved."""
     options = loaded.options
-    said = in_words(
-        matrix=loaded.table.is_matrix,
-        center=not options.no_center,
-        scale=options.scale,
-        missing=options.missing.value,
-        constant=options.constant.value,
-    )
     more = []
     left_out = [*(options.drop or ()), *([options.label] if options.label else [])]
     if left_out and not loaded.file.name.endswith(".h5ad"):
@@ -119,7 +110,14 @@ def preprocessing(loaded: Loaded) -> str:
     if options.background is not None:
         times = "" if options.weight == 1 else f", times {options.weight:g},"
         more.append(f"The covariance of {options.background.name}{times} is taken off.")
-    return " ".join([said, *more])
+    return {
+        "matrix": loaded.table.is_matrix,
+        "center": not options.no_center,
+        "scale": options.scale,
+        "missing": options.missing.value,
+        "constant": options.constant.value,
+        "more": more,
+    }
 
 
 def _page(
@@ -129,37 +127,34 @@ def _page(
     solving: SolveOptions,
     more: dict[str, Any],
 ) -> str:
-    from ..report import Report, build_report
+    from ..report.page import build_report, report_of
     from .fit import verify_commands
 
     loaded = found.loaded
-    options = " ".join(loaded.options.as_arguments())
-    return build_report(
-        Report(
-            cov=loaded.cov,
-            components=found.components,
-            path=path,
-            scores=loaded.scores(found.components.components),
-            sample_names=loaded.table.sample_names,
-            title=f"Sparse components of {loaded.file.name}",
-            source=loaded.file.name,
-            parameters={
-                "file": loaded.file.name,
-                "reading": options or "as data, centred",
-                "k": asked.k,
-                "components": asked.n_components,
-                "scheme": asked.scheme.value,
-                "time limit": solving.time,
-                "gap limit": solving.gap,
-                "node limit": solving.nodes,
-                "threads": solving.jobs,
-            },
-            verify_commands=verify_commands(found),
-            seconds=found.seconds,
-            labels=loaded.table.labels,
-            label_name=loaded.options.label or "label",
-            preprocessing=preprocessing(loaded),
-            n_requested=found.n_components,
-            **more,
-        )
+    page = report_of(
+        loaded.cov,
+        found.components,
+        loaded.file.name,
+        how_read(loaded),
+        {
+            "file": loaded.file.name,
+            "reading": " ".join(loaded.options.as_arguments()) or "as data, centred",
+            "k": asked.k,
+            "components": asked.n_components,
+            "scheme": asked.scheme.value,
+            "time limit": solving.time,
+            "gap limit": solving.gap,
+            "node limit": solving.nodes,
+            "threads": solving.jobs,
+        },
+        path=path,
+        scores=loaded.scores(found.components.components),
+        sample_names=loaded.table.sample_names,
+        verify_commands=verify_commands(found),
+        seconds=found.seconds,
+        labels=loaded.table.labels,
+        label_name=loaded.options.label or "label",
+        n_requested=found.n_components,
+        **more,
     )
+    return build_report(page)

@@ -249,29 +249,27 @@ def why_not_proved(results: list[Result], solving: SolveOptions) -> list[str]:
     A limit is for all results together, and each has a share of it: a share may be
     used up, while the limit is not reached.
     """
-    from .._messages import gap_in_percent
+    from .._messages import gap_in_percent, what_stopped
     from ..certificate import is_left_by_rounding
     from ..status import Status
 
     said = []
     limits = solving.limits()
-    for status in (Status.TIME_LIMIT, Status.NODE_LIMIT):
+    for status, unit in ((Status.TIME_LIMIT, "s"), (Status.NODE_LIMIT, "nodes")):
         stopped = [result for result in results if result.status is status]
         if not stopped:
             continue
-        if status is Status.TIME_LIMIT:
-            option, limit = "--time", f"{limits.time or 0:g} s"
-            reached = sum(result.time for result in results) >= (limits.time or 0)
-        else:
-            option, limit = "--nodes", f"{limits.nodes or 0:,} nodes"
-            reached = sum(result.nodes for result in results) >= (limits.nodes or 0)
-            if solving.nodes is None:
-                limit = f"the default of {limit}"
+        name = what_stopped(status)[1]  # of the option and of the field, too
+        most = getattr(limits, name) or 0
+        limit = f"{most:{',' if isinstance(most, int) else 'g'}} {unit}"
+        if getattr(solving, name) is None:
+            limit = f"the default of {limit}"
         what = f"the limit, {limit}, was reached"
+        reached = sum(getattr(result, name) for result in results) >= most
         if not reached or len(stopped) < len(results):
             used = f"{len(stopped)} of {len(results)} used up"
             what = f"{used} their share of the limit, {limit}"
-        said.append(f"{what}; raise {option}, or ask for less with --gap.")
+        said.append(f"{what}; raise --{name}, or ask for less with --gap.")
     if any(result.status is Status.MEMORY_LIMIT for result in results):
         said.append(
             "a proof needs more memory than it may use; ask for less with --gap, or a "
@@ -297,6 +295,7 @@ def _choose(
     display: Display,
 ) -> Chosen:
     """Choose a k for each component by the library's rule, and say why."""
+    from .._arguments import Argument
     from .._validation import as_rows
     from ..components.scheme_names import as_scheme
     from ..model_selection.choose_each_k import choose_each_k
@@ -318,5 +317,5 @@ def _choose(
         )
     for j, choice in enumerate(found.choices):
         which = f"component {j + 1}: " if asked.n_components > 1 else ""
-        display.note(in_options(which + choice.reason))
+        display.note(in_options(which + choice.reason, Argument("scale", True)))
     return found

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +21,7 @@ from .options import File, ReadOptions, ShowOptions
 if TYPE_CHECKING:
     from ..certificate import Certificate
     from ..certify.verification import Verification
-    from ..components import Scheme
+    from ..components.scheme import BaseScheme
     from ..covariance.covariance import Covariance
     from ..result import Result
     from .loading import Loaded
@@ -65,14 +67,11 @@ def verify(
     """Check every claim of a certificate, without the solver's compiled code.
 
     The summary.json that fit writes beside a certificate tells how the file was read
-    and which components came before. Its numbers, and those of loadings.csv, are
-    checked as well. A proof (fit --proof) is replayed step by step, which is faster.
+    and which components came before. What these determine of it and of loadings.csv is
+    compared, and the rest is named. A proof (fit --proof) is replayed step by step,
+    which is faster.
     """
-    from ..certify.verify import VerificationError
-    from ..certify.verify import verify as check
     from ..components.checks import check_relations
-    from ..components.earlier import check_earlier_bound
-    from ..components.finish import check_finished
     from ..components.scheme_names import as_scheme
     from .loading import load
 
@@ -90,50 +89,60 @@ def verify(
         )
     summary = _summary_of(certificate)
     reading = _as_fit_did(reading, summary, display)
-    if certificate.is_dir():
-        files = summary.certificates if summary else []
-        first = 0
-    else:
+    everything = certificate.is_dir()
+    files = summary.certificates if everything and summary else []
+    if not everything:
         files = [*(after or _before(certificate, summary)), certificate]
-        first = len(files) - 1  # the earlier ones are taken as given
     claims = [_read(path) for path in files]
     for j, claim in enumerate(claims):
         _check_place(files[j], claim, j)
-    chosen = as_scheme(_scheme_of(claims[-1], scheme).value)
+    called = _scheme_of(claims[-1], scheme)
+    chosen = as_scheme(called.value)
     loaded = load(file, reading, display)
     cov = loaded.cov.formed()  # as `solve` did
+    results = tuple(map(_as_result, files, claims, repeat(cov)))
     complete = True
     done: list[Verification] = []
-    for j in range(first, len(files)):
-        earlier = tuple(_as_result(claim, cov) for claim in claims[:j])
+    # of one certificate, the earlier ones are taken as given
+    for j in range(0 if everything else len(files) - 1, len(files)):
         with display.working(f"Checking {files[j]}"):
-            problem = chosen.problem(cov, earlier)
-            try:
-                outcome = check(claims[j], problem, max_nodes=max_nodes)
-            except VerificationError as error:
-                raise VerificationError(f"{files[j]}: {error}") from None
-            result = _as_result(claims[j], cov)
-            outcome = check_finished(
-                outcome, result, problem, cov, earlier, chosen, max_nodes
-            )
-            if first == 0:
-                known = (*earlier, result)
-                outcome = check_earlier_bound(outcome, cov, known, j, chosen, done)
-                done.append(outcome)
+            earlier = done if len(done) == j else None
+            outcome = _check(files[j], cov, results, j, chosen, earlier, max_nodes)
+        done.append(outcome)
         display.say(str(files[j]))
         for line in str(outcome).splitlines():
             display.say(f"  {line}")
         complete &= outcome.complete
-    results = tuple(_as_result(claim, cov) for claim in claims)
     for line in check_relations(results, chosen) if len(results) > 1 else ():
         display.say(line)
-    only = _compare_written(files[-1], summary, results, chosen, loaded, first)
-    if only:
-        display.say(only)
+    beside = summary if summary and files[-1] in summary.certificates else None
+    for line in _compare_written(beside, everything, results, chosen, loaded, called):
+        display.say(line)
     if not complete:
         display.say("Holds as far as it was checked; raise --max-nodes for the rest.")
         raise typer.Exit(ExitCode.NOT_PROVED)
     display.say("Every claim holds.")
+
+
+def _check(
+    path: Path,
+    cov: Covariance,
+    results: tuple[Result, ...],
+    index: int,
+    scheme: BaseScheme,
+    done: list[Verification] | None,
+    max_nodes: int,
+) -> Verification:
+    """Check one component, and name its file in what is wrong with it."""
+    from ..certify.verification import VerificationError
+    from ..components.verified import check_component
+
+    try:
+        return check_component(
+            cov, results, index, scheme, results[:index], done, max_nodes=max_nodes
+        )
+    except VerificationError as error:
+        raise VerificationError(f"{path}: {error}") from None
 
 
 def is_proof(path: Path) -> bool:
@@ -200,42 +209,58 @@ def _summary_of(certificate: Path) -> _Summary | None:
         if not 1 <= m <= MAX_COMPONENTS:
             raise ValueError
     except (OSError, ValueError, KeyError, TypeError):
+        said = f"{path} is not a summary that fit has written"
         if certificate.is_dir():
-            raise ValueError(f"{path} is not a summary that fit has written.") from None
+            raise ValueError(f"{said}.") from None
+        warnings.warn(
+            f"{said}: how the file was read, and which components came before, is not "
+            "taken from it.",
+            stacklevel=2,
+        )
         return None
     files = [folder / certificate_name(j) for j in range(m)]
     return _Summary(path, content, files, reading)
 
 
 def _compare_written(
-    certificate: Path,
     summary: _Summary | None,
+    everything: bool,
     results: tuple[Result, ...],
-    scheme: Scheme,
+    scheme: BaseScheme,
     loaded: Loaded,
-    first: int,
-) -> str:
-    """Raise if the other files of the fit contradict the certificate.
+    called: SchemeName,
+) -> list[str]:
+    """Raise if the other files of the fit contradict the certificates.
 
-    Return what there was nothing to compare with, as a sentence; else "".
+    Return what was not compared, as sentences. Without `everything`, only the last of
+    the components is.
     """
-    from ..certify.verify import VerificationError
+    from ..certify.verification import VerificationError
     from ..components.solve import collect
-    from .compare_outputs import loadings_difference, summary_difference
+    from . import compare_outputs as compare
 
-    if summary is None or certificate not in summary.certificates:
-        return "Only the certificate was checked: there is no summary beside it."
-    expected = collect(loaded.cov, results, scheme)
-    shape = list(loaded.table.shape)
-    said = summary_difference(summary.content, expected, first, shape)
-    if said:
+    if summary is None:
+        return ["Only the certificate was checked: no summary goes with it."]
+    content, m = summary.content, len(results)
+    # Without the joint proof, which is not stored and would take as long as the fit.
+    expected = collect(loaded.cov, results, scheme, prove=False)
+    places, fields, left = range(m - 1, m), {}, [f"all but component {m}"]
+    if everything:
+        named = called if m > 1 else None  # the first belongs to all schemes
+        fields = compare.expected_summary(content, expected, loaded, named)
+        places, left = range(m), compare.not_derived(content, fields, expected)
+    if said := compare.summary_difference(content, expected, places, fields):
         raise VerificationError(f"{summary.path}: {said}.")
+    lines = [f"{summary.path}: nothing confirms {', '.join(left)}."]
     table = summary.path.with_name(LOADINGS)
     if not table.exists():
-        return f"There is no {table}; only summary.json and certificates were checked."
-    if said := loadings_difference(table, expected, first):
+        return [
+            *lines,
+            f"There is no {table}; only summary.json and certificates were checked.",
+        ]
+    if said := compare.loadings_difference(table, expected, places, everything):
         raise VerificationError(f"{table}: {said}.")
-    return ""
+    return lines
 
 
 def _as_fit_did(
@@ -314,12 +339,13 @@ def _read(path: Path) -> Certificate:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _as_result(claim: Certificate, cov: Covariance) -> Result:
+def _as_result(path: Path, claim: Certificate, cov: Covariance) -> Result:
     """Return the component of a certificate, with the names of the file."""
-    d = cov.n_features
-    if claim.n_features != d:
-        raise ValueError(
-            f"an earlier certificate is for {claim.n_features} features, the file has "
-            f"{d}; the two do not belong together."
+    from ..certify.verification import VerificationError
+
+    if claim.n_features != cov.n_features:
+        raise VerificationError(
+            f"{path}: it is for {claim.n_features} features, and the file has "
+            f"{cov.n_features}."
         )
     return claim.as_result(feature_names=cov.feature_names)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arguments import Argument, Subject
 from .._validation import FloatArray
 from ..bounds.closed_form import ObviousBounds
 from ..certificate import restated
@@ -25,7 +26,7 @@ from ..status import Status, status_of_gap
 from .earlier import with_earlier_bound
 from .prediction_search import more_predictive
 from .rewrite import renumbered, tidied, with_component
-from .scheme import BaseScheme, NoComponent, SolveOne, uses_closed
+from .scheme import RESIDUAL, BaseScheme, NoComponent, SolveOne, uses_closed
 from .variance import adjusted_variance, score_covariance
 
 HALF = 0.5  # of what is left, for each pass over the components but the last
@@ -63,10 +64,12 @@ class SolveWithin:
         if constraints is not None:
             rules = checked(constraints, d, names, None if k > d else k).without(used)
             if np.isin(rules.include, used).any():
+                one = Argument("n_components", 1)
                 raise NoComponent(
                     "include: no component with these features has a positive "
                     "variance, so that further ones would repeat the first; pass "
-                    "n_components=1."
+                    f"{one}.",
+                    one,
                 )
             wanted, k = k, min(k, rules.most_features())
             overlaps = isinstance(constraints, Constraints) and (
@@ -76,14 +79,15 @@ class SolveWithin:
                 raise NoComponent(
                     f"min_overlap and disjoint supports leave room for {k} of {wanted} "
                     "features of a further component, as earlier ones use those to "
-                    "overlap with; pass fewer components or scheme=ResidualDeflation()"
-                    ", or solve one component after the other, each with an "
-                    "overlap_with of its own."
+                    f"overlap with; pass fewer components or {RESIDUAL}, or solve one "
+                    "component after the other, each with an overlap_with of its own.",
+                    RESIDUAL,
                 )
             if k == 0:
                 raise NoComponent(
                     "constraints and disjoint supports leave no feature for a further "
-                    "component; pass fewer components, or scheme=ResidualDeflation()."
+                    f"component; pass fewer components, or {RESIDUAL}.",
+                    RESIDUAL,
                 )
             options = {**self.options, "constraints": rules}
             options["start"] = _but(self.options.get("start"), used)
@@ -95,7 +99,8 @@ class SolveWithin:
             raise NoComponent(
                 f"n_components: the components found so far use all {d} features and "
                 "leave no positive variance, so that there is no further one; pass "
-                "fewer components, a smaller n_components."
+                "fewer components.",
+                Subject("n_components"),
             )
         options = dict(self.options)
         if options.get("start") is not None:

@@ -26,7 +26,7 @@ from .conditions import ascend, search_constrained, supports_of_rows
 from .conditions_search import Conditions
 from .finish import finished
 from .rewrite import with_component
-from .scheme import NoComponent, SolveOne
+from .scheme import PROJECTION, NoComponent, SolveOne
 from .schemes import (
     _Deflation,
     orthonormal_basis,
@@ -56,7 +56,7 @@ class Conditioned(_Deflation):
         """W, and how well it is known."""
 
     @abstractmethod
-    def _none_found(self, k: int, m: int, d: int) -> str:
+    def _none_found(self, k: int, m: int, d: int) -> NoComponent:
         """Say that there seems to be no such vector after m components."""
 
     def _refuse_broken(
@@ -83,7 +83,7 @@ class Conditioned(_Deflation):
         # as it is.
         x = _best_under(cov, row_space(conditions.W.T), k, starts, solve_one)
         if x is None:
-            raise NoComponent(self._none_found(k, len(earlier), cov.n_features))
+            raise self._none_found(k, len(earlier), cov.n_features)
         result = with_component(relaxed, x, problem, reconsider=True)
         limits, deadline = solve_one.limits, solve_one.deadline
         result = finished(result, problem, conditions, limits, deadline)
@@ -206,11 +206,12 @@ class Orthogonalised(Conditioned):
             raise KeyboardInterrupt  # of the call, not of this start alone
         return [free[apart.support]]
 
-    def _none_found(self, k: int, m: int, d: int) -> str:
-        return (
+    def _none_found(self, k: int, m: int, d: int) -> NoComponent:
+        return NoComponent(
             f"no vector with k = {k} nonzeros orthogonal to the {m} earlier "
             f"component(s) was found among {d} features; pass a larger k, fewer "
-            "components, or scheme=ProjectionDeflation()."
+            f"components, or {PROJECTION}.",
+            PROJECTION,
         )
 
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from .._arguments import Subject, value_error
 from .._validation import check_positive_integer, check_sparsity, share_of
 from .._warnings import warn_caller
 from ..constraints import Constraints, checked, feature_indices
 from ..covariance.covariance import Covariance, refuse_constant
 from .orthogonal import Conditioned
-from .scheme import BaseScheme, completed
+from .scheme import RESIDUAL, BaseScheme, completed
 
 
 def check_constraints(
@@ -26,19 +27,22 @@ def check_constraints(
     for k in sparsities:
         rules = checked(constraints, cov.n_features, cov.feature_names, k)
     if isinstance(scheme, Conditioned):
-        raise ValueError(
-            f"constraints with {type(scheme).__name__}(): its own search does not know "
-            "them; pass scheme=ResidualDeflation()."
+        raise value_error(
+            f"constraints with {type(scheme).__name__}(): its own search does not "
+            f"know them; pass {RESIDUAL}.",
+            RESIDUAL,
         )
     if scheme.prediction:
-        raise ValueError(
+        raise value_error(
             f"constraints with {scheme!r}: its search does not know them; pass "
-            'scheme="residual".'
+            f"{RESIDUAL}.",
+            RESIDUAL,
         )
     if scheme.disjoint and rules.include and len(sparsities) > 1:
-        raise ValueError(
-            "include with disjoint supports: a feature can be in one component only; "
-            "pass scheme=ResidualDeflation(), or solve the first component alone."
+        raise value_error(
+            "include with disjoint supports: a feature can be in one component "
+            f"only; pass {RESIDUAL}, or solve the first component alone.",
+            RESIDUAL,
         )
 
 
@@ -81,9 +85,10 @@ def check_sparsities(
     d = cov.n_features
     m = check_positive_integer(n_components, "n_components")
     if m > d:
-        raise ValueError(
-            f"n_components = {m} is more than the {d} feature(s); pass at most as many "
-            "components as features."
+        raise value_error(
+            f"n_components = {m} is more than the {d} feature(s); pass at most as "
+            "many components as features.",
+            Subject("n_components"),
         )
     if not isinstance(k, (Sequence, np.ndarray)) or isinstance(k, str):
         sparsities = [check_sparsity(k, d)] * m
@@ -96,9 +101,10 @@ def check_sparsities(
         sparsities = [check_sparsity(one, d, f"k[{j}]") for j, one in enumerate(k)]
     usable = refuse_constant(cov)
     if m > usable:
-        raise ValueError(
-            f"n_components = {m} is more than the {usable} feature(s) that vary; pass "
-            "at most as many components."
+        raise value_error(
+            f"n_components = {m} is more than the {usable} feature(s) that vary; "
+            "pass at most as many components.",
+            Subject("n_components"),
         )
     scheme.check(sparsities, usable)
     return sparsities

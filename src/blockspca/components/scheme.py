@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arguments import Argument, NamesArguments
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
 from ..limits import Deadline, Limits
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
     from .conditions_search import Conditions
 
 
-class NoComponent(ValueError):
+#: Schemes that messages recommend.
+RESIDUAL = Argument("scheme", "residual")
+PROJECTION = Argument("scheme", "projection")
+
+
+class NoComponent(NamesArguments, ValueError):
     """There is no further component that the scheme allows."""
 
 

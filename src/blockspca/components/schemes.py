@@ -9,12 +9,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arguments import value_error
 from .._validation import FloatArray, check_flag, check_real
 from ..covariance.covariance import Covariance
 from ..covariance.derived import corrected, correction_error, masked, projected
 from ..covariance.residual import regressed, residual
 from ..result import Result
-from .scheme import BaseScheme, Scheme, SolveOne, as_given
+from .scheme import PROJECTION, BaseScheme, Scheme, SolveOne, as_given
 
 RANK_TOLERANCE = 1e-10
 
@@ -55,11 +56,12 @@ def row_space(rows: FloatArray) -> FloatArray:
 def refuse_too_few(sparsities: Sequence[int], n_features: int) -> None:
     """Refuse disjoint supports that may leave no feature for the last component."""
     if sum(sparsities[:-1]) >= n_features:
-        raise ValueError(
+        raise value_error(
             f"k = {list(sparsities)} with disjoint supports: the first "
             f"{len(sparsities) - 1} component(s) may use all {n_features} "
             "feature(s) that vary, which leaves none for the last; pass a "
-            "smaller k, fewer components, or scheme=ProjectionDeflation()."
+            f"smaller k, fewer components, or {PROJECTION}.",
+            PROJECTION,
         )
 
 

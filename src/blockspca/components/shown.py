@@ -10,6 +10,7 @@ from .._html import table
 from .._messages import proof_in_words
 from ..result import SHOWN
 from .requests import is_chosen_together
+from .scheme import RESIDUAL
 from .schemes import scheme_name
 
 if TYPE_CHECKING:
@@ -95,8 +96,11 @@ def as_text(found: Components) -> str:
     return "\n".join(lines)
 
 
-def in_place_of(found: Components) -> str:
-    """Say why components that are proved to be the best in turn were not taken."""
+def in_place_of(found: Components, residual: str = str(RESIDUAL)) -> str:
+    """Say why components that are proved to be the best in turn were not taken.
+
+    `residual` is how their scheme is asked for.
+    """
     before = found.in_turn
     assert before is not None
     was, now = (float(c.explained_variance_ratio.sum()) for c in (before, found))
@@ -104,5 +108,5 @@ def in_place_of(found: Components) -> str:
         "These components were chosen together, and are not optimal one by one. The "
         f"proved ones, found one after the other, explain {was:.2%} of the variance "
         f"instead of {now:.2%} and predict {before.r2:.2%} instead of {found.r2:.2%}; "
-        "scheme='residual' gives them."
+        f"{residual} gives them."
     )

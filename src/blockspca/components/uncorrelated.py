@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from .._arguments import Argument
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
 from ..covariance.residual import residual
@@ -15,7 +16,7 @@ from ..numerics.rounding import EPS, frobenius_norm
 from ..result import Result
 from .conditions_search import Conditions
 from .orthogonal import Conditioned
-from .scheme import NoComponent
+from .scheme import RESIDUAL, NoComponent
 from .schemes import row_space
 from .variance import correlated, score_covariance, score_rounding
 
@@ -103,16 +104,20 @@ class UncorrelatedScores(Conditioned):
         last = len(earlier)
         pairs = correlated(score_covariance(cov, rows), score_rounding(cov, rows))
         if any(j == last for _, j in pairs):
+            scaled, fewer = Argument("scale", True), Argument("n_components", last)
             raise NoComponent(
                 f"rounding leaves the score of component {last + 1} correlated with "
                 "another: the variances of its features are too far apart; divide "
-                f"features by their deviation (scale=True), pass n_components={last}, "
-                "or scheme=ResidualDeflation()."
+                f"features by their deviation ({scaled}), pass {fewer}, or {RESIDUAL}.",
+                scaled,
+                fewer,
+                RESIDUAL,
             )
 
-    def _none_found(self, k: int, m: int, d: int) -> str:
-        return (
+    def _none_found(self, k: int, m: int, d: int) -> NoComponent:
+        return NoComponent(
             f"no vector with k = {k} nonzeros whose score is uncorrelated with those "
             f"of the {m} earlier component(s) was found; pass a k of at least {m + 1}, "
-            "fewer components, or scheme=ResidualDeflation()."
+            f"fewer components, or {RESIDUAL}.",
+            RESIDUAL,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from .checks import check_relations, check_variances
 from .earlier import check_earlier_bound
 from .finish import check_finished
 from .recording import replayed_components
-from .scheme import completed
+from .scheme import BaseScheme, completed
 from .sweeps import others
 
 if TYPE_CHECKING:
@@ -25,6 +26,35 @@ def given(found: Components, index: int, cov: Covariance) -> tuple[Result, ...]:
     if found.first is None:
         return found.results[:index]
     return others(cov, found.results, index)
+
+
+def check_component(
+    cov: Covariance,
+    results: Sequence[Result],
+    index: int,
+    scheme: BaseScheme,
+    earlier: Sequence[Result],
+    done: Sequence[Verification] | None,
+    **options: Any,
+) -> Verification:
+    """Check the certificate of one component against its own problem.
+
+    Parameters
+    ----------
+    earlier : sequence of Result
+        The components that its problem depends on.
+    done : sequence of Verification or None
+        The checks of those before it, which its bound may rest on; None leaves such a
+        bound open.
+    **options
+        Passed to `blockspca.verify`.
+    """
+    result, problem = results[index], scheme.problem(cov, earlier)
+    check = verify(result, problem, **options)
+    check = check_finished(check, result, problem, cov, earlier, scheme, **options)
+    if done is None:
+        return check
+    return check_earlier_bound(check, cov, results, index, scheme, done)
 
 
 def verified(
@@ -51,14 +81,10 @@ def verified(
         if bound is not None:
             checks.append(verify_replayed(result, problem, bound))
             continue
-        check = verify(result, problem, **limits)
-        earlier = given(found, index, cov)
-        check = check_finished(check, result, problem, cov, earlier, scheme, **limits)
-        if not is_swept:
-            check = check_earlier_bound(
-                check, cov, found.results, index, scheme, checks
-            )
-        checks.append(check)
+        earlier, done = given(found, index, cov), None if is_swept else checks
+        checks.append(
+            check_component(cov, found.results, index, scheme, earlier, done, **limits)
+        )
     *before, last = checks
     if unchecked:
         left = (*last.unchecked, *unchecked)

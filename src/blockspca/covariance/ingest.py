@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._arguments import Argument, NamesArguments, value_error
 from .._validation import FloatArray, check_flag, describe
 from .._warnings import warn_caller
 from .fingerprint import Fingerprint, part_fingerprint
@@ -36,6 +37,13 @@ NO_VARIANCE = (
     "X has no variance: every feature is constant, so there is nothing to explain; "
     "pass data that vary."
 )
+
+IGNORED = Argument("constant", "ignore")
+PAIRWISE = Argument("missing", "pairwise")
+
+
+class ConstantFeatures(NamesArguments, UserWarning):
+    """Features that are to be divided by their deviations, which are zero."""
 
 
 @dataclass(frozen=True)
@@ -79,19 +87,25 @@ class Preparation:
         if constant.all():
             raise ValueError(NO_VARIANCE)
         columns = np.flatnonzero(constant).tolist()
+        scaled = Argument("scale", True)
         said = (
-            f"scale=True, but {len(columns)} feature(s) are constant: "
+            f"{scaled}, but {len(columns)} feature(s) are constant: "
             f"{describe(columns, self.names)}"
         )
         if self.constant == "raise":
-            raise ValueError(
-                f"{said}; drop them, pass constant='ignore' to give them no loading, "
-                "or pass scale=False."
+            unscaled = Argument("scale", False)
+            raise value_error(
+                f"{said}; drop them, pass {IGNORED} to give them no loading, or pass "
+                f"{unscaled}.",
+                *(scaled, IGNORED, unscaled),
             )
         if self.constant == "warn":
             warn_caller(
-                f"{said}; they get no loading. Drop them, or pass constant='ignore', "
-                "to go without this warning."
+                ConstantFeatures(
+                    f"{said}; they get no loading. Drop them, or pass {IGNORED}, to go "
+                    "without this warning.",
+                    *(scaled, IGNORED),
+                )
             )
         return np.sqrt(np.where(constant, np.inf, variance))
 
@@ -111,7 +125,7 @@ def checked_sparse(X: Any, argument: str) -> Any:
     X = X.tocsr().astype(np.float64)
     X.sum_duplicates()
     refuse_nonfinite(
-        X, argument, "its stored entries", " (missing='pairwise' needs dense data)"
+        X, argument, "its stored entries", f" ({PAIRWISE} needs dense data)"
     )
     return X
 
@@ -120,9 +134,10 @@ def refuse_nonfinite(X: Any, argument: str, entries: str, hint: str = "") -> Non
     """Refuse a sparse matrix with stored entries that are NaN or infinite."""
     count = int((~np.isfinite(X.data)).sum())
     if count:
-        raise ValueError(
+        raise value_error(
             f"{argument} has {count} NaN or infinite value(s) among {entries}; replace "
-            f"or drop them{hint}."
+            f"or drop them{hint}.",
+            PAIRWISE,
         )
 
 

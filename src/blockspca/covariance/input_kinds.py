@@ -8,11 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._arguments import value_error
 from .._validation import check_names, describe, is_sparse, numeric_array, split_names
 from .dask_chunks import DaskChunks, has_sparse_chunks
 from .dask_source import dask_data, is_dask
 from .device_data import is_on_device, on_host
 from .ingest import (
+    PAIRWISE,
     Preparation,
     checked_sparse,
     dense_data,
@@ -101,7 +103,7 @@ def _in_memory(X: np.ndarray, prepare: Preparation, missing: str) -> Source:
     if not gaps.any():  # finite numbers whose sum is not
         return dense_data(X, prepare)
     if missing != "pairwise":
-        remedy = "fill them, drop those features, or pass missing='pairwise'"
+        remedy = f"fill them, drop those features, or pass {PAIRWISE}"
         _refuse(gaps, "missing", remedy, prepare)
     return pairwise_data(X, gaps, prepare)
 
@@ -110,7 +112,8 @@ def _refuse(bad: np.ndarray, kind: str, remedy: str, prepare: Preparation) -> No
     """Refuse data with `bad` entries, if there are any."""
     if bad.any():
         columns = np.flatnonzero(bad.any(axis=0)).tolist()
-        raise ValueError(
+        raise value_error(
             f"X has {int(bad.sum())} {kind} value(s), in feature(s) "
-            f"{describe(columns, prepare.names)}; {remedy}."
+            f"{describe(columns, prepare.names)}; {remedy}.",
+            PAIRWISE,
         )

@@ -77,25 +77,27 @@ def _state(engine: Engine, answer: Answer) -> bytes:
 
 
 def _report(engine: Engine, answer: Answer) -> bytes:
-    from ..report import Report, build_report
+    from ..report.page import build_report, report_of
 
     dataset, state = engine.dataset, answer.state
     held = dataset.labels.get(state.label or "")
     interrupted = answer.results[-1].status is Status.INTERRUPTED
     budget = Budget(Limits(time=state.seconds))
-    page = Report(
-        cov=answer.cov,
-        components=collect(answer.cov, answer.results, answer.scheme, budget),
+    page = report_of(
+        answer.cov,
+        collect(answer.cov, answer.results, answer.scheme, budget),
+        dataset.name,
+        {
+            "matrix": dataset.table.is_matrix,
+            "center": dataset.center,
+            "scale": state.scale,
+            "missing": dataset.missing,
+            "constant": dataset.constant,
+        },
+        _said(engine, answer),
         path=None if interrupted else engine.path(state),
         scores=dataset.scores(answer.components, state.scale),
         sample_names=dataset.table.sample_names,
-        title=f"Sparse components of {dataset.name}",
-        source=dataset.name,
-        parameters={
-            name: value
-            for name, value in _said(engine, answer).items()
-            if value not in ("", None, False)
-        },
         verify_commands=tuple(commands(engine, state)[1:]),
         labels=None if held is None else tuple(str(one) for one in held),
         label_name=state.label or "label",
@@ -111,11 +113,11 @@ def _said(engine: Engine, answer: Answer) -> dict[str, object]:
         "k": state.k,
         "components": state.n_components,
         "scheme": state.scheme,
-        "scaled": state.scale,
+        "scaled": state.scale or None,
         "kept in": ", ".join(names[i] for i in state.include),
         "left out": ", ".join(names[i] for i in state.exclude),
         "at most per group": state.max_per_group,
-        "no negative loading": state.nonnegative,
+        "no negative loading": state.nonnegative or None,
         "weight of the background": state.weight,
         "command": " ".join(commands(engine, state)[:1]),
     }

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arguments import Subject, value_error
 from .._validation import (
     FloatArray,
     as_generator,
@@ -225,9 +226,10 @@ def stability(
     with allowed_threads(n_jobs):
         done, interrupted = _in_time(selected, draws, budget, n_jobs, progress)
     if not done:
-        raise ValueError(
+        raise value_error(
             f"limits.time = {budget.limits.time} did not suffice for one resample; "
-            "pass more."
+            "pass more.",
+            Subject("limits.time"),
         )
     if interrupted and not is_nested_call():
         warn_caller(

@@ -4,46 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from .._arguments import Argument as Argument
+from .._arguments import NamesArguments
 from .._feature_names import meant
 
 
-@dataclass(frozen=True)
-class Argument:
-    """An argument that a message names; as text, name=value as in a call.
-
-    A program with other words for it, such as the options of a command line, finds it
-    in the `arguments` of the error and may put its own words there.
-
-    Examples
-    --------
-    >>> from blockspca.io.errors import Argument
-    >>> f"leave it out with {Argument('drop', ['b'])}"
-    "leave it out with drop=['b']"
-    """
-
-    name: str
-    value: Any = None
-
-    def __str__(self) -> str:
-        value = "..." if self.value is None else repr(self.value)
-        return f"{self.name}={value}"
-
-
-class _NamesArguments(Exception):
-    """An error whose message names arguments, in the words of a call."""
-
-    arguments: tuple[Argument, ...]
-
-    def __init__(self, message: str, *arguments: Argument) -> None:
-        super().__init__(message)
-        self.arguments = arguments
-
-
-class ReadError(_NamesArguments, ValueError):
+class ReadError(NamesArguments, ValueError):
     """A file cannot be read as a table of numbers; the message says why."""
 
 
@@ -91,7 +59,7 @@ def text_column(message: str, name: str) -> ReadError:
     )
 
 
-class ReadNote(_NamesArguments, UserWarning):
+class ReadNote(NamesArguments, UserWarning):
     """How a doubtful part of a file was read."""
 
 
@@ -100,5 +68,5 @@ def tell(message: str, *arguments: Argument) -> None:
     warnings.warn(ReadNote(message, *arguments), stacklevel=3)
 
 
-class WriteError(_NamesArguments, OSError):
+class WriteError(NamesArguments, OSError):
     """A file cannot be written; the message says why."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from .._feature_names import meant
 from .errors import Argument, ReadError, no_column, tell
 from .lines import STANDARD_INPUT
 from .request import TEXT, Request
@@ -60,6 +61,13 @@ class Table:
         Where it came from.
     labels : tuple of str or None
         For each sample what the column that was asked for says; "" where it is empty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from blockspca.io import Table
+    >>> Table(np.eye(3), ("a", "b", "c")).without(["b"]).feature_names
+    ('a', 'c')
     """
 
     values: Any
@@ -201,6 +209,12 @@ def read_table(path: str | Path, **wanted: Any) -> Table:
     array([[1.5, nan],
            [2.5, 3. ]])
     """
+    known = [at.name for at in fields(Request)]
+    for name in wanted:
+        if name not in known:
+            raise TypeError(
+                f"read_table has no argument {name!r}; {meant(name, known)}"
+            )
     path, request = Path(path), Request(**wanted)
     piped = path == STANDARD_INPUT
     ending = ".csv" if piped else _ending(path)

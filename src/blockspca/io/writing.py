@@ -202,16 +202,19 @@ def loadings_csv(loadings: Iterable[Mapping[str, float]]) -> str:
 
 
 def scores_csv(
-    scores: Any, names: Sequence[str] | None, **columns: Sequence[Any] | None
+    scores: Any,
+    names: Sequence[str] | None,
+    columns: Mapping[str, Sequence[Any]] | None = None,
 ) -> str:
     """Return a row for each sample: its name, or number, further columns, its scores.
 
-    A further column that is None is left out.
+    A further column that is called as one of ours is written as "sample (label)".
     """
-    before = {"sample": names or range(len(scores)), **columns}
-    held = {name: values for name, values in before.items() if values is not None}
-    header = [*held, *(f"component_{j + 1}" for j in range(scores.shape[1]))]
-    rows = zip(*held.values(), scores, strict=True)
+    ours = ["sample", *(f"component_{j + 1}" for j in range(scores.shape[1]))]
+    columns = columns or {}
+    further = [f"{name} (label)" if name in ours else name for name in columns]
+    rows = zip(names or range(len(scores)), *columns.values(), scores, strict=True)
+    header = [ours[0], *further, *ours[1:]]
     return to_csv(header, ((*first, *row) for *first, row in rows))
 
 

@@ -48,8 +48,8 @@ def tables(report: Report) -> list[Download]:
     loadings = loadings_csv(result.loadings for result in report.components.results)
     found = [_csv("loadings.csv", "Loadings", loadings)]
     if report.scores is not None:
-        labels = {report.label_name: report.labels}
-        scores = scores_csv(report.scores, report.sample_names, **labels)
+        labels = {} if report.labels is None else {report.label_name: report.labels}
+        scores = scores_csv(report.scores, report.sample_names, labels)
         found.append(_csv("scores.csv", "Scores", scores))
     if report.path is not None:
         header = ["k", "variance", "upper_bound", "status", "features"]

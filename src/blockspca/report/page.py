@@ -117,6 +117,33 @@ class Report:
         return pca_variances(self.cov, len(self.components))
 
 
+def report_of(
+    cov: Covariance,
+    components: Components,
+    source: str,
+    how: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+    **rest: Any,
+) -> Report:
+    """Return the content of a page about a file or data set, with the `rest` of it.
+
+    `how` is what was done to the data before, as arguments of `text.preprocessing`. Of
+    the parameters, those that are None or empty are left out.
+    """
+    from .text import preprocessing
+
+    given = {key: at for key, at in parameters.items() if at is not None and str(at)}
+    rest.setdefault("title", f"Sparse components of {source}")
+    return Report(
+        cov,
+        components,
+        source=source,
+        parameters=given,
+        preprocessing=preprocessing(**how),
+        **rest,
+    )
+
+
 def build_report(report: Report) -> str:
     """Return the page as HTML text.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -127,11 +128,18 @@ def _shares(report: Report, who: str, of: str, done: list[str]) -> list[str]:
 
 
 def preprocessing(
-    *, matrix: bool, center: bool, scale: bool, missing: str, constant: str
+    *,
+    matrix: bool,
+    center: bool,
+    scale: bool,
+    missing: str,
+    constant: str,
+    more: Sequence[str] = (),
 ) -> str:
     """Say what was done to the data before anything was solved.
 
-    The arguments are those of `Covariance.from_data`; `matrix` if A itself was given.
+    The arguments are those of `Covariance.from_data`; `matrix` if A itself was given,
+    and `more` are further sentences.
 
     Examples
     --------
@@ -150,7 +158,7 @@ def preprocessing(
         said += " Entries use the samples that both of their features have."
     if constant == "ignore" and scale:
         said += " Constant features have no loading."
-    return said
+    return " ".join([said, *more])
 
 
 def about_component(report: Report, index: int) -> dict[str, Any]:
