@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.covariance import LedoitWolf
+from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -255,6 +256,14 @@ def test_clone_pickle_repr(X):
 
 def test_parallel_gives_the_same(X):
     models = [SparsePCA(n_jobs=n, random_state=3).fit(X) for n in (None, 2)]
+    np.testing.assert_array_equal(models[0].components_, models[1].components_)
+    assert models[0].k_ == models[1].k_
+
+
+def test_the_same_data_give_the_same_features_without_a_seed() -> None:
+    """k="auto" was drawn anew for each fit, and differed from the command line's."""
+    X = load_wine().data
+    models = [SparsePCA(2, scale=True).fit(X) for _ in range(2)]
     np.testing.assert_array_equal(models[0].components_, models[1].components_)
     assert models[0].k_ == models[1].k_
 

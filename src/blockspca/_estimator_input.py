@@ -123,7 +123,7 @@ def chosen_ks(
     m: int,
     scheme: BaseScheme,
     budget: Budget,
-    seed: int,
+    seed: int | None,
 ) -> Chosen:
     """Choose a k for each component, for k="auto"."""
     how: dict[str, Any] = {"scale": estimator.scale, "missing": estimator.missing}

@@ -116,8 +116,8 @@ def _why(
         reason = "the proof ended"
     enough = "say with limits=Limits(gap=0.01) which gap is good enough"
     if any(result.status is not Status.FEASIBLE for result in stopped):
-        if limit == "memory":
-            return reason, f"Raise limits.memory, or {enough}."
+        if limit in ("memory", "nodes") and not by_default:
+            return reason, f"Raise limits.{limit}, or {enough}."
         if seconds < LONG:
             more = "Give the proof more time, for example limits=Limits(time=60)"
             return reason, f"{more}, or {enough}."

@@ -109,7 +109,8 @@ class SparsePCA(
         see `solve`. With 1, one core does all the work. The answer does not depend on
         it, but for how far a proof gets under a limit on time.
     random_state : int, RandomState instance or None, default=None
-        For k="auto" and for solvers that draw random numbers.
+        For k="auto" and for solvers that draw random numbers. With None, too, the same
+        data give the same components.
     verbose : bool or int, default=False
         Show a log with a progress bar.
     constraints : Constraints, default=None
@@ -258,8 +259,11 @@ class SparsePCA(
         """
         budget = Budget(self._limits())
         # One for the choice of k and one for the fit, so that the fit is the same for a
-        # k that is passed.
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2)
+        # k that is passed. None is what None is in `choose_k` and `solve_components`.
+        of_choice = of_fit = None
+        if self.random_state is not None:
+            random = check_random_state(self.random_state)
+            of_choice, of_fit = random.randint(2**31 - 1, size=2).tolist()
         labels = column_labels(X, feature_names)
         # On a copy: a fit that fails leaves the model as it was.
         seen = copy(self)
@@ -278,7 +282,7 @@ class SparsePCA(
             m = components_wanted(self.n_components, self.k, X.shape, cov, scheme)
             start, chosen = self.start, None
             if isinstance(self.k, str):
-                chosen = chosen_ks(self, X, cov, m, scheme, budget, int(seeds[0]))
+                chosen = chosen_ks(self, X, cov, m, scheme, budget, of_choice)
                 ks = chosen.ks
                 if start is None and self.constraints is None:
                     start = chosen.supports
@@ -296,7 +300,7 @@ class SparsePCA(
             threshold=self.threshold,
             certify=self.certify,
             n_jobs=self.n_jobs,
-            rng=int(seeds[1]),
+            rng=of_fit,
             constraints=self.constraints,
             start=start,
         )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import warnings
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 
 import blockspca as bs
@@ -289,6 +291,25 @@ def test_the_estimator_takes_it_and_says_so_once(cov):
     assert model.r2_ == pytest.approx(
         bs.solve_components(cov, 3, 2, scheme="auto").r2, rel=1e-9
     )
+
+
+def test_what_was_not_proved_is_not_called_proved() -> None:
+    limits = bs.Limits(nodes=1)
+    found = bs.solve_components(
+        bs.Covariance.from_data(load_breast_cancer().data, scale=True),
+        5,
+        3,
+        scheme="auto",
+        limits=limits,
+    )
+    assert found.in_turn is not None
+    assert bs.Status.OPTIMAL not in found.in_turn.statuses[1:]
+    assert "The ones, found one after the other, explain" in str(found)
+    # Shares that are the same in two digits are shown with more.
+    near = replace(found.in_turn, r2=found.r2 - 1e-5)
+    text = str(replace(found, in_turn=near))
+    less, more = re.findall(r"predict ([\d.]+)% instead of ([\d.]+)%", text)[0]
+    assert float(less) < float(more)
 
 
 def test_the_command_line_says_so(tmp_path, monkeypatch, capsys):

@@ -9,6 +9,7 @@ import numpy as np
 from .._html import table
 from .._messages import proof_in_words
 from ..result import SHOWN
+from ..status import PROVED
 from .requests import is_chosen_together
 from .scheme import RESIDUAL
 from .schemes import scheme_name
@@ -87,8 +88,8 @@ def as_text(found: Components) -> str:
         return "\n".join([*lines, most])
     share = float(found.explained_variance_ratio.sum())
     lines.append(
-        f"together: {share:.2%} of the variance, counted once; at most "
-        f"{found.joint_upper_bound:.6g} of {found.total_variance:.6g} is possible"
+        f"together: {share:.2%} of the variance, counted once; {found.joint_total:.6g} "
+        f"where at most {found.joint_upper_bound:.6g} is possible"
         + ("" if np.isnan(found.r2) else f"; their scores predict {found.r2:.2%}")
     )
     if found.in_turn is not None:
@@ -97,16 +98,28 @@ def as_text(found: Components) -> str:
 
 
 def in_place_of(found: Components, residual: str = str(RESIDUAL)) -> str:
-    """Say why components that are proved to be the best in turn were not taken.
+    """Say why components that were found to be the best in turn were not taken.
 
     `residual` is how their scheme is asked for.
     """
     before = found.in_turn
     assert before is not None
-    was, now = (float(c.explained_variance_ratio.sum()) for c in (before, found))
+    was, now = _apart(
+        *(float(c.explained_variance_ratio.sum()) for c in (before, found))
+    )
+    less, more = _apart(before.r2, found.r2)
+    proved = "proved ones" if {*before.statuses} <= {*PROVED} else "ones"
     return (
         "These components were chosen together, and are not optimal one by one. The "
-        f"proved ones, found one after the other, explain {was:.2%} of the variance "
-        f"instead of {now:.2%} and predict {before.r2:.2%} instead of {found.r2:.2%}; "
-        f"{residual} gives them."
+        f"{proved}, found one after the other, explain {was} of the variance instead "
+        f"of {now} and predict {less} instead of {more}; {residual} gives them."
     )
+
+
+def _apart(one: float, other: float) -> tuple[str, str]:
+    """Return two shares in percent, with digits in which they differ, if any do."""
+    for digits in (2, 4, 6):
+        texts = f"{one:.{digits}%}", f"{other:.{digits}%}"
+        if texts[0] != texts[1]:
+            return texts
+    return f"{one:.2%}", f"{other:.2%}"
