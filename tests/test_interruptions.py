@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -234,3 +235,29 @@ def test_ctrl_c_between_two_searches_of_parts(
         assert found.upper_bound >= best.objective
         assert bs.verify(found, A).complete
     assert first > 1
+
+
+def test_ctrl_c_while_data_are_read_again_keeps_what_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a proof, all of a large file is read once more: that may take minutes."""
+    monkeypatch.setattr("blockspca.covariance.input_kinds.MAP_FROM", 0)
+    np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(40, 12)))
+    cov = bs.Covariance.from_data(np.load(tmp_path / "X.npy", mmap_mode="r"))
+    expected = bs.solve(cov, 3)
+
+    def stopped(self: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(
+        "blockspca.covariance.sources.MappedDataSource.check_unchanged", stopped
+    )
+    found, said = warned(bs.solve, cov, 3)
+    assert found.status is bs.Status.INTERRUPTED
+    assert found.objective == expected.objective
+    assert "read again" in found.message
+    assert len(said) == 1
+    path, said = warned(bs.solve_path, cov, 3)
+    assert len(said) == 1
+    assert {path[k].status for k in path} == {bs.Status.INTERRUPTED}
+    assert path[3].objective == expected.objective

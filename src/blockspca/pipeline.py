@@ -145,15 +145,33 @@ def solve(
             result = _solve_by_blocks(run, k, chosen, strategy, seed, certify)
             if is_default and not certify:
                 result = improved_by_power_steps(cov, result, given, budget)
+    if result.status in PROVED and not _is_known_unchanged(cov):
+        result = _of_unread_data(result)
     _tell_of_compilation(cut_short, [result])
     if result.status is Status.INTERRUPTED and not is_nested_call():
         warn_caller(interruption("solve", [result]))
-    if result.status in PROVED:
-        cov.check_unchanged()  # nothing is proved of data that changed meanwhile
     if proof:
         record = partial(recorded, cov, [result], recording_limits(budget))
         return replace(result, proof=Proof.deferred(record))
     return result
+
+
+def _is_known_unchanged(cov: Covariance) -> bool:
+    """Refuse data that changed meanwhile; False if Ctrl-C ended the look at them.
+
+    It reads all data once more, if they are read in place.
+    """
+    try:
+        cov.check_unchanged()
+    except KeyboardInterrupt:
+        return False
+    return True
+
+
+def _of_unread_data(result: Result) -> Result:
+    """What was found, of data that may have changed: nothing is called proved."""
+    message = "interrupted before the data were read again, which may have changed"
+    return replace(restated(result, status=Status.INTERRUPTED), message=message)
 
 
 @dataclass(frozen=True)
@@ -411,7 +429,8 @@ def solve_path(
             results = solve_constrained_path(
                 cov, k_max, constraints, budget, run.options(), given
             )
-    cov.check_unchanged()
+    if not _is_known_unchanged(cov):
+        results = {k: _of_unread_data(result) for k, result in results.items()}
     path = SparsityPath(results, cov)
     _tell_of_compilation(cut_short, path.values())
     steps = known(results)

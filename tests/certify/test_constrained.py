@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import blockspca as bs
 import constrained_zoo as cz
@@ -263,3 +264,30 @@ def test_a_bound_of_a_part_is_a_number() -> None:
     parts = tuple(replace(part, upper_bound=float("nan")) for part in honest.parts)
     with pytest.raises(bs.VerificationError, match="not a number"):
         bs.verify(replace(honest, parts=parts), A)
+
+
+def test_a_level_within_the_errors_of_other_data_is_left_open() -> None:
+    """A claim about dense data, checked on sparse chunks with a large mean."""
+    dask = pytest.importorskip("dask.array")
+    rng = np.random.default_rng(1)
+    Q = np.linalg.qr(rng.normal(size=(12, 4)))[0]
+    Q = np.linalg.qr(Q - Q.mean(axis=0))[0]
+    mixed = np.diag([3.0, 2.0, 1.0, 1.0])
+    mixed[1, 2] = 1e-5
+    X = Q @ mixed + 30
+    dense = bs.Covariance.from_data(X)
+    chunks = dask.from_array(X, chunks=(6, 4)).map_blocks(sp.csr_matrix)
+    other = bs.Covariance.from_data(chunks)
+    rules = bs.Constraints(include=[1], exclude=[0])
+    result = bs.solve(dense, 2, constraints=rules)
+    assert bs.verify(result, dense).complete
+    check = bs.verify(result, other)
+    assert not check.complete
+    assert "λmax(A_FF)" in check.unchecked[0]
+    # One that is below the features it is about, by more than errors, is refused.
+    (part,) = result.certificate.parts
+    for cov in (dense, other):
+        low = replace(part, level=part.level * (1 - 1e-6))
+        certificate = replace(result.certificate, parts=(low,))
+        with pytest.raises(bs.VerificationError, match="a part has no problem"):
+            bs.verify(certificate, cov)

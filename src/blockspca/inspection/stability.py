@@ -204,7 +204,8 @@ def stability(
     how: dict[str, Any] = {"center": center, "scale": scale, "constant": "ignore"}
     how["feature_names"] = names
     scheme = as_scheme(scheme)
-    whole = Covariance.from_data(values, **how)
+    with allowed_threads(n_jobs):
+        whole = Covariance.from_data(values, **how)
     ks = check_sparsities(k, n_components, whole, scheme)
     generator = as_generator(rng)
     draws = [_draw(generator, n, method) for _ in range(n_resamples)]
