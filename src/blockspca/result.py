@@ -88,13 +88,6 @@ class Solution:
     """A solver's answer on the matrix it was given; `upper_bound` holds there only.
 
     Only the support of x counts: its loadings are optimised afterwards by the caller.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import Solution
-    >>> Solution(np.array([0.6, 0.0, 0.8]), upper_bound=2.0).support.tolist()
-    [0, 2]
     """
 
     x: FloatArray
