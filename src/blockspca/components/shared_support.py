@@ -373,11 +373,10 @@ def solve_shared_path(
 
     Examples
     --------
-    >>> import numpy as np
     >>> import blockspca as bs
-    >>> path = bs.solve_shared_path(np.diag([4.0, 3.0, 2.0]), [2, 3], 2)
-    >>> [round(path[k].objective, 6) for k in path]
-    [7.0, 7.0]
+    >>> path = bs.solve_shared_path([[4.0, 1, 0], [1, 3.0, 0], [0, 0, 2.0]], [2, 3], 2)
+    >>> {k: round(path[k].objective, 3) for k in path}
+    {2: 7.0, 3: 7.0}
     """
     cov = as_covariance(cov)
     path: dict[int, SharedSupport] = {}

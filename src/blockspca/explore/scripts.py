@@ -15,11 +15,9 @@ def script(dataset: Dataset, state: State) -> str:
     Examples
     --------
     >>> import numpy as np
-    >>> from blockspca.explore.dataset import Dataset
-    >>> from blockspca.explore.scripts import script
-    >>> from blockspca.explore.state import State
+    >>> from blockspca.explore import dataset, scripts, state
     >>> from blockspca.io import Table
-    >>> text = script(Dataset(Table(np.eye(4))), State(k=2))
+    >>> text = scripts.script(dataset.Dataset(Table(np.eye(4))), state.State(k=2))
     >>> "cov = bs.Covariance.from_data(X)" in text
     True
     """

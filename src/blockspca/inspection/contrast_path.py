@@ -51,9 +51,8 @@ def contrastive_path(
 
     Examples
     --------
-    >>> import numpy as np
     >>> import blockspca as bs
-    >>> target, background = np.diag([5.0, 4.0, 1.0]), np.diag([5.0, 0.0, 0.0])
+    >>> target, background = [[5.0, 0], [0, 4.0]], [[5.0, 0], [0, 0]]
     >>> path = bs.contrastive_path(target, background, 1, weights=[0, 0.1, 1])
     >>> [result.support.tolist() for result in path.values()]
     [[0], [0], [1]]

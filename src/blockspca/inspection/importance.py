@@ -138,13 +138,11 @@ def feature_importance(
     Returns
     -------
     FeatureImportance
-        After Ctrl-C, of the features that were reached, with a warning.
 
     Examples
     --------
-    >>> import numpy as np
     >>> import blockspca as bs
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
+    >>> A = [[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]]
     >>> found = bs.feature_importance(A, bs.solve(A, k=2))
     >>> found.features, found.objectives.round(4)
     (array([1, 0]), array([2.5   , 2.5193]))
