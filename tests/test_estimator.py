@@ -24,6 +24,7 @@ import blockspca as bs
 from blockspca import Limits, SparsePCA
 from blockspca.limits import DEFAULT_LIMITS
 from blockspca.model_selection.choose_k import FEW, N_PERMUTATIONS
+from blockspca.progress import LateLine
 
 
 @pytest.fixture(scope="module")
@@ -266,6 +267,18 @@ def test_the_same_data_give_the_same_features_without_a_seed() -> None:
     models = [SparsePCA(2, scale=True).fit(X) for _ in range(2)]
     np.testing.assert_array_equal(models[0].components_, models[1].components_)
     assert models[0].k_ == models[1].k_
+
+
+def test_a_long_fit_shows_a_line_where_somebody_watches(X, monkeypatch) -> None:
+    """But not each of many fits."""
+    shown: list[LateLine] = []
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(LateLine, "__enter__", lambda line: shown.append(line) or line)
+    monkeypatch.setattr(LateLine, "__exit__", lambda line, *exception: None)
+    SparsePCA(1, k=2).fit(X)
+    assert len(shown) == 1
+    GridSearchCV(SparsePCA(1), {"k": [2, 3]}, cv=2).fit(X)
+    assert len(shown) == 1
 
 
 def test_without_proofs(X):

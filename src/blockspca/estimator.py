@@ -112,7 +112,8 @@ class SparsePCA(
         For k="auto" and for solvers that draw random numbers. With None, too, the same
         data give the same components.
     verbose : bool or int, default=False
-        Show a log with a progress bar.
+        Show a log with a progress bar. Otherwise a line shows after five seconds where
+        somebody watches, a terminal or notebook, and is gone at the end.
     constraints : Constraints, default=None
         What every component must be besides sparse; see `solve`.
     start : sequence of supports, default=None
@@ -295,7 +296,7 @@ class SparsePCA(
             scheme=scheme,
             sweeps=self.sweeps,
             limits=budget.left(),
-            progress=bool(self.verbose),
+            progress=self._progress(),
             solver=self.solver,
             threshold=self.threshold,
             certify=self.certify,
@@ -318,6 +319,12 @@ class SparsePCA(
                 seconds=self._seconds,
             )
         return self
+
+    def _progress(self) -> bool | None:
+        """What the log of a fit is: none for one of many, which would be one flicker."""
+        if self.verbose:
+            return True
+        return False if is_one_of_many_fits() else None
 
     def transform(self, X: Any) -> FloatArray:
         """Return the scores of samples on the components.
