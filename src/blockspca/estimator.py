@@ -321,7 +321,7 @@ class SparsePCA(
         return self
 
     def _progress(self) -> bool | None:
-        """What the log of a fit is: none for one of many, which would be one flicker."""
+        """The log of a fit: one of many has none, or lines would come and go."""
         if self.verbose:
             return True
         return False if is_one_of_many_fits() else None
