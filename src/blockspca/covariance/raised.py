@@ -24,10 +24,12 @@ MOST_ENTRIES = 2**27  # of a matrix that is held as a whole: 1 GiB
 
 def raised(cov: Covariance, kept: tuple[tuple[int, int], ...] = ()) -> Covariance:
     """Return A with negative entries raised to 0, except the pairs in `kept`."""
-    source: Source = RaisedSource(cov._source, kept)
+    view = RaisedSource(cov._source, kept)
+    source: Source = view
     if cov.n_features**2 <= MOST_ENTRIES:
-        matrix = np.array(source.submatrix(slice(None), slice(None)))
-        source = MomentSource((matrix + matrix.T) / 2, cov.entry_error, psd=False)
+        A = np.array(view.submatrix(slice(None), slice(None)))
+        A = (A + A.T) / 2
+        source = MomentSource(A, cov.entry_error, psd=False, computed_from=view)
     return DerivedCovariance(source, cov.feature_names, "negative entries raised to 0")
 
 
