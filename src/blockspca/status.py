@@ -1,4 +1,4 @@
-"""How a solve ended: what each status says, what "optimal" means, who may claim it."""
+"""How a solve ended: what each status means, what "optimal" means, who may claim it."""
 
 from __future__ import annotations
 

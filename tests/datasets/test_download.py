@@ -24,7 +24,7 @@ from blockspca.datasets import (
     load_paper_set,
 )
 from blockspca.datasets import download as module
-from blockspca.datasets.catalogue import fingerprint
+from blockspca.datasets.catalogue import array_sha256
 from blockspca.datasets.download import FOLDER, SUMS, recorded_sums
 from blockspca.datasets.sources import (
     SOURCES,
@@ -38,7 +38,7 @@ from blockspca.datasets.sources import (
 
 X = np.random.default_rng(0).integers(0, 9, size=(7, 4)).astype(float)
 TEXT = "\n".join(" ".join(f"{v:g}" for v in row) for row in X)
-SET = PaperSet("Small", "small.npz", (7, 4), "made up", fingerprint(X))
+SET = PaperSet("Small", "small.npz", (7, 4), "made up", array_sha256(X))
 
 
 class Server:
@@ -215,7 +215,7 @@ def test_lists_of_indices(tmp_path):
     found = index_lists([path], (3, 4))
     expected = [[1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1]]
     np.testing.assert_array_equal(found.toarray(), expected)
-    assert fingerprint(found) == fingerprint(sp.csr_matrix(np.array(expected)))
+    assert array_sha256(found) == array_sha256(sp.csr_matrix(np.array(expected)))
 
 
 def test_r_files(tmp_path):
@@ -239,10 +239,10 @@ def test_the_recipe_gives_leukemia(load):
 
 @pytest.mark.data
 def test_dorothea_survives_its_text_format(data_dir, tmp_path):
-    """Written as the source has it, read again, the fingerprint is the recorded one."""
+    """Written as the source has it, read again, it has the recorded hash."""
     X = sp.load_npz(data_dir / "Dorothea_train.npz").tocsr()
     path = tmp_path / "dorothea_train.data"
     rows = (X.indices[a:b] + 1 for a, b in zip(X.indptr, X.indptr[1:], strict=False))
     path.write_text("".join(" ".join(map(str, row)) + " \n" for row in rows))
     chosen = PAPER_SETS["DorotheaCov"]
-    assert fingerprint(index_lists([path], chosen.shape)) == chosen.sha256
+    assert array_sha256(index_lists([path], chosen.shape)) == chosen.sha256

@@ -13,11 +13,11 @@ from blockspca.datasets import (
     data_folder,
     load_paper_set,
 )
-from blockspca.datasets.catalogue import fingerprint, is_present
+from blockspca.datasets.catalogue import array_sha256, is_present
 from blockspca.io import ReadError
 
 X = np.random.default_rng(0).normal(size=(7, 4))
-SET = PaperSet("Small", "small.npz", (7, 4), "made up", fingerprint(X))
+SET = PaperSet("Small", "small.npz", (7, 4), "made up", array_sha256(X))
 
 
 def test_there_are_eleven_with_the_paper_s_dimensions():
@@ -61,7 +61,7 @@ def test_data_become_the_covariance_of_numpy(tmp_path):
 def test_a_matrix_is_taken_as_it_is(tmp_path):
     A = np.cov(X.T)
     np.savez(tmp_path / SET.file, A=A)
-    chosen = PaperSet("Small", SET.file, (4, 4), "made up", fingerprint(A))
+    chosen = PaperSet("Small", SET.file, (4, 4), "made up", array_sha256(A))
     np.testing.assert_array_equal(load_paper_set(chosen, tmp_path).rows([1]), A[[1]])
 
 
@@ -81,8 +81,8 @@ def test_another_shape_is_an_error(tmp_path):
 
 def test_the_fingerprint_does_not_depend_on_how_numbers_are_stored():
     counts = np.array([[0, 3], [1, 0]])
-    assert fingerprint(counts) == fingerprint(np.asfortranarray(counts, dtype=float))
-    assert fingerprint(sp.csr_matrix(counts)) == fingerprint(
+    assert array_sha256(counts) == array_sha256(np.asfortranarray(counts, dtype=float))
+    assert array_sha256(sp.csr_matrix(counts)) == array_sha256(
         sp.csc_matrix(counts * 1.0)
     )
 

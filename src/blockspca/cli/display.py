@@ -1,4 +1,4 @@
-"""Progress bars and messages of commands; no bars when output is piped."""
+"""Progress bars and notes of commands; no bars when output is piped."""
 
 from __future__ import annotations
 

@@ -13,8 +13,7 @@ from .constraining import Groups
 from .declaring import option, real, whole
 from .display import Display
 from .fit import verify_words
-from .options import File, ReadOptions, ShowOptions
-from .solving import NComponents, SchemeOption
+from .options import File, NComponents, ReadOptions, SchemeOption, ShowOptions
 
 if TYPE_CHECKING:
     from ..explore.dataset import Dataset

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..scheme_defaults import SchemeName
 from .declaring import fraction, option, real, spread, whole
 from .errors import UsageError
 
@@ -30,6 +31,18 @@ Sparsity = Annotated[
         help="Features in each component: a number (5), a share of all features "
         "(0.05), one number for each component (5,4,3), or auto.",
         show_default=False,
+    ),
+]
+NComponents = Annotated[
+    int, typer.Option("--n-components", "-n", help="Number of components.", **whole(1))
+]
+SchemeOption = Annotated[
+    SchemeName,
+    typer.Option(
+        "--scheme",
+        help="How a component depends on the earlier ones: residual counts what their "
+        "scores do not explain; disjoint uses no feature twice; auto is residual, "
+        "unless another set clearly predicts more.",
     ),
 ]
 ProofFile = Annotated[

@@ -6,18 +6,17 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
 from ..scheme_defaults import FITTED, SchemeName
 from .compile import compile_before
 from .constraining import ConstraintOptions
-from .declaring import whole
 from .display import Display
 from .errors import ExitCode, in_options
 from .loading import Loaded
-from .options import SolveOptions, Sparsity
+from .options import NComponents, SchemeOption, SolveOptions, Sparsity
 
 if TYPE_CHECKING:
     from ..components import Components
@@ -25,20 +24,6 @@ if TYPE_CHECKING:
     from ..model_selection.choose_each_k import Chosen
     from ..result import Result
     from ..sparsity_path import SparsityPath
-
-
-NComponents = Annotated[
-    int, typer.Option("--n-components", "-n", help="Number of components.", **whole(1))
-]
-SchemeOption = Annotated[
-    SchemeName,
-    typer.Option(
-        "--scheme",
-        help="How a component depends on the earlier ones: residual counts what their "
-        "scores do not explain; disjoint uses no feature twice; auto is residual, "
-        "unless another set clearly predicts more.",
-    ),
-]
 
 
 @dataclass(frozen=True)

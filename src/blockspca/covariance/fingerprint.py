@@ -4,7 +4,7 @@ The fingerprint of a column is Σ_s w_s v(x_s) modulo 2⁶⁴, where v is a bije
 mixes the 64 bits of a number, and the w_s are odd and look random. A change of one
 number always changes the sum; several changes cancel with a probability of about 2⁻⁶⁰.
 (Without v, negating an even number of entries would go unnoticed.) Sums of parts add
-up, in any order.
+up, in any order. (The hash in proofs is a SHA-256: `origin.py`.)
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def is_present(chosen: PaperSet, folder: str | Path | None = None) -> bool:
     return (data_folder(folder) / chosen.file).is_file()
 
 
-def fingerprint(values: Any) -> str:
+def array_sha256(values: Any) -> str:
     """Return the SHA-256 of an array's numbers as float64, however they are stored."""
     digest = hashlib.sha256()
     if hasattr(values, "tocsr"):

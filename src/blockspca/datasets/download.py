@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..io.writing import draft, put_in_place, write_file
-from .catalogue import DataSetNotFound, PaperSet, data_folder, fingerprint, paper_set
+from .catalogue import DataSetNotFound, PaperSet, array_sha256, data_folder, paper_set
 from .sources import SOURCES, Source
 
 SECONDS = 10.0  # that a server may be silent
@@ -155,7 +155,7 @@ def _check(array: Any, chosen: PaperSet, computed: bool) -> None:
         raise ValueError(f"{array.shape[1]} features, not {chosen.n_features}")
     # The last bits of what is computed from the file depend on the machine.
     recorded = "" if computed else chosen.sha256
-    if recorded and fingerprint(array) != recorded:
+    if recorded and array_sha256(array) != recorded:
         raise ValueError(
             "the numbers are not those with which the paper's values were reproduced"
         )

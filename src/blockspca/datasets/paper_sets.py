@@ -14,8 +14,8 @@ from .catalogue import (
     VARIABLE,
     DataSetNotFound,
     PaperSet,
+    array_sha256,
     data_folder,
-    fingerprint,
     paper_set,
 )
 from .download import download_paper_set
@@ -84,7 +84,7 @@ def load_paper_set(
             f"{path} is {table.shape[0]} × {table.shape[1]}; {chosen.name} is "
             f"{chosen.shape[0]} × {chosen.shape[1]}. Its source: {chosen.where}."
         )
-    if chosen.sha256 and fingerprint(table.values) != chosen.sha256:
+    if chosen.sha256 and array_sha256(table.values) != chosen.sha256:
         warnings.warn(
             f"{path} holds other numbers than the copy of {chosen.name} with which "
             "the paper's values were reproduced.",

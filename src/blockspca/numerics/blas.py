@@ -1,7 +1,8 @@
 """Limits BLAS to one thread for many small problems.
 
 On a 50 × 50 matrix LAPACK gains nothing from threads and, on a busy machine, waits
-milliseconds for them; a path has hundreds of such problems.
+milliseconds for them; a path has hundreds of such problems. What `n_jobs` limits is in
+`threads.py`.
 """
 
 from __future__ import annotations
