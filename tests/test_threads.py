@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import concurrent.futures
+import gc
 import importlib
 import linecache
+import os
 import re
 import sys
 import threading
@@ -363,6 +365,61 @@ def test_any_thread_may_limit_blas() -> None:
     assert _threads.blas_threads() == before
 
 
+def test_what_others_set_meanwhile_stays(blas: Library) -> None:
+    """Somebody else's limit that ends within ours was taken for what there was."""
+    blas.set_num_threads(1)  # another thread is in a context of threadpoolctl
+    with _threads.blas_limited_to(1):
+        blas.set_num_threads(8)  # and leaves it
+        with _threads.blas_limited_to(2):
+            assert blas.num_threads == 2
+    assert blas.num_threads == 8
+
+
+def test_an_end_that_comes_late_changes_nothing_else(blas: Library) -> None:
+    """Ctrl-C may cut the end of a context, which then ends when it is collected."""
+    outer, inner = _threads.allowed_threads(2), _threads.blas_limited_to(1)
+    outer.__enter__()
+    inner.__enter__()
+    assert blas.num_threads == 1
+    outer.__exit__(None, None, None)
+    assert blas.num_threads == 8
+    with _threads.allowed_threads(4):
+        del inner
+        gc.collect()
+        assert blas.num_threads == 4
+        assert _threads.thread_count() == 4
+    assert blas.num_threads == 8
+    late = _threads.allowed_threads(2)
+    late.__enter__()
+    with _threads.allowed_threads(1):
+        late.__exit__(None, None, None)
+        assert _threads.thread_count() == 1
+    # The number that the late one left is not that of an outer call for good.
+    assert _threads._allowed.get(None) in (None, (2, 2))
+    _threads._allowed.set(None)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_child_does_not_wait_for_threads_that_it_does_not_have() -> None:
+    inside, done = threading.Event(), threading.Event()
+
+    def limited() -> None:
+        with _threads._lock:
+            inside.set()
+            done.wait()
+
+    other = threading.Thread(target=limited)
+    other.start()
+    inside.wait()
+    child = os.fork()
+    if child == 0:
+        with _threads.blas_limited_to(1):
+            os._exit(int(bool(_threads._asked.keys() - {threading.get_ident()})))
+    done.set()
+    other.join()
+    assert os.waitpid(child, 0)[1] == 0
+
+
 def test_an_interrupt_at_any_line_gives_blas_back(blas: Library) -> None:
     """Also one in the middle of giving it back, after which it would stay so."""
     lines = 0
@@ -397,7 +454,7 @@ def test_an_interrupt_at_any_line_gives_blas_back(blas: Library) -> None:
     for line in range(1, 1000):
         ended = not interrupted_at(line)
         assert blas.num_threads == 8, line
-        assert not _threads._limits, line
+        assert not _threads._asked, line
         if ended:
             break
     assert 30 < line == lines + 1

@@ -23,10 +23,11 @@ Found = TypeVar("Found")
 # (threads that were asked for or None, threads that BLAS may use) of the call under way
 _allowed: ContextVar[tuple[int | None, int] | None] = ContextVar("_allowed")
 
-# How many threads of BLAS each thread asks for that is in `blas_limited_to`, and what
-# the libraries had before the first of them, until they have it back.
-_limits: dict[int, int] = {}
-_before: list[int] = []
+# What each thread asks of BLAS, by its identity: of every context that it is in, the
+# outermost first, a token and a number. And for each library that was changed for it,
+# by its place: what it had, and to what it was set since.
+_asked: dict[int, list[tuple[object, int]]] = {}
+_changed: dict[int, tuple[int, set[int]]] = {}
 _lock = Lock()
 
 
@@ -50,37 +51,66 @@ def blas_limited_to(threads: int) -> Iterator[None]:
     """Context in which BLAS uses that many threads, or fewer for another thread's sake.
 
     The number is that of the process: of several threads that are in such a context,
-    the one that asks for least has its way, and the last one out restores what was.
+    the one that asks for least has its way, and the last one out restores what was,
+    unless somebody else has set another number meanwhile.
     """
-    outer = _limits.get(get_ident())
+    # Not the thread that leaves: after Ctrl-C this may end when it is collected.
+    me, token = get_ident(), object()
     try:
         try:
-            _ask_for(threads)
+            with _lock:
+                _asked.setdefault(me, []).append((token, threads))
+                _give()
             yield
         finally:
-            _ask_for(outer)
+            _leave(me, token)
     except KeyboardInterrupt:  # it may have cut short that step, for good
-        _ask_for(outer)
+        _leave(me, token)
         raise
 
 
-def _ask_for(threads: int | None) -> None:
-    """Set what this thread asks for, None for nothing, and give BLAS what all allow."""
+def _leave(me: int, token: object) -> None:
+    """Forget what a context asked for, and all within it, whose ends Ctrl-C has cut."""
     with _lock:
-        if not (_limits or _before):
-            _before[:] = [library.num_threads for library in _found()[0]]
-        if threads is None:
-            _limits.pop(get_ident(), None)
-        else:
-            _limits[get_ident()] = threads
-        # As `ThreadpoolController.limit`, without its report, where counts differ.
-        least = min(_limits.values(), default=None)
-        for library, before in zip(_found()[0], _before, strict=True):
-            count = before if least is None else least
-            if library.num_threads != count:
-                _set_threads(library, count)
-        if least is None:  # only now that all have what they had
-            _before.clear()
+        around = _asked.get(me, [])
+        places = [place for place, entry in enumerate(around) if entry[0] is token]
+        if places:
+            del around[places[0] :]
+        if not around:
+            _asked.pop(me, None)
+        _give()
+
+
+def _give() -> None:
+    """Give BLAS what all threads allow, or what it had."""
+    # As `ThreadpoolController.limit`, without its report, and only where counts differ.
+    least = min((inside[-1][1] for inside in _asked.values()), default=None)
+    for place, library in enumerate(_found()[0]):
+        now = library.num_threads
+        had, ours = _changed.get(place, (now, {now}))
+        if now not in ours:  # it is somebody else's, who has the last word
+            had = now
+        count = had if least is None else least
+        if least is not None:
+            _changed[place] = had, {*ours, least}
+        if now != count:
+            _set_threads(library, count)
+        if least is None:  # only now that it has what it had
+            _changed.pop(place, None)
+
+
+def _forget() -> None:
+    """Begin anew in a child after a fork: the other threads are not here.
+
+    What BLAS had comes back at the end of the next call.
+    """
+    global _lock
+    _lock = Lock()
+    _asked.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def _set_threads(library: Any, count: int) -> None:
@@ -113,12 +143,14 @@ def allowed_threads(n_jobs: int | None) -> Iterator[None]:
         threads = jobs_at_once(n_jobs)
         most = min(threads, around[1] if around else blas_threads())
     is_free = n_jobs is None and around is None
-    token = _allowed.set((threads, most))
+    ours = threads, most
     try:
+        _allowed.set(ours)
         with nullcontext() if is_free else blas_limited_to(most):
             yield
     finally:
-        _allowed.reset(token)
+        if _allowed.get(None) is ours:  # after Ctrl-C this may end in another context
+            _allowed.set(around)
 
 
 def most_blas_threads() -> int:
