@@ -50,7 +50,7 @@ def test_sparse_samples_of_a_gpu_are_formed_there(monkeypatch, scale) -> None:
 @pytest.mark.parametrize("scale", [False, True])
 def test_dense_samples_of_a_gpu_are_formed_there(monkeypatch, scale) -> None:
     use_stand_in(monkeypatch)
-    monkeypatch.setattr("blockspca.covariance.formed._block", lambda n: 7)
+    monkeypatch.setattr("blockspca.covariance.formed.block_size", lambda n: 7)
     X = counts(40, 6) + 100.0  # 40 samples: the last block is shorter
     ticks: list[int] = []
     cov = Covariance.from_data(DeviceArray(X), scale=scale)

@@ -56,7 +56,7 @@ def test_entries_are_exact_to_within_entry_error(
     """In blocks of a few samples, so that there are several."""
     monkeypatch.setattr(kinds_module, "MAP_FROM", 0)
     monkeypatch.setattr(sources_module, "PART_BYTES", 200)
-    monkeypatch.setattr(formed_module, "_block", lambda n: 3)
+    monkeypatch.setattr(formed_module, "block_size", lambda n: 3)
     monkeypatch.setattr(formed_module, "_FEATURES_AT_ONCE", 2)
     rng = np.random.default_rng(seed)
     columns = hard_columns(rng, n=13)

@@ -12,6 +12,7 @@ from blockspca import Covariance
 from blockspca.covariance.derived import ResidualDataSource, masked, restricted
 from blockspca.covariance.formed import form
 from blockspca.covariance.residual import regressed, residual
+from blockspca.covariance.sources import MomentSource
 
 Exact = list[list[Fraction]]
 
@@ -238,3 +239,17 @@ def test_a_score_that_is_nothing_but_rounding_is_the_one_left_out(order):
         for cov in (Covariance.from_matrix(factor.T @ factor), Covariance.from_data(X)):
             assert regressed(cov, V).kept == (order.index(0),), seed
             assert regressed(cov, V).explained == pytest.approx(cov.diagonal().sum())
+
+
+def test_a_residual_by_blocks_of_samples_makes_no_copy_of_the_data() -> None:
+    """Several blocks, each entry within its error; what knows the data is kept."""
+    sizes = np.array([1e5, 1e3, 1.0, 1.0])
+    X = np.random.default_rng(1).normal(size=(600, 4)) * sizes
+    cov = Covariance.from_data(X).formed()
+    V = np.eye(4)[:1]
+    view = residual(cov, V)
+    source = view._source
+    assert isinstance(source, MomentSource)
+    assert source.computed_from is cov._source.computed_from
+    expected = exact_residual(exact_covariance(X), V)
+    assert largest_error(view, expected) <= view.entry_error < 1e-6

@@ -185,27 +185,34 @@ class ResidualDataSource(DenseDataSource):
         return ResidualDataSource(C, of_columns(self.column_errors), self.on_device)
 
     def entry_error(self) -> float:
-        """Bound |ĉ_i'ĉ_j as computed − r_i'r_j| where ‖ĉ_i − r_i‖ ≤ ε_i.
-
-        ‖ĉ_i‖ ε_j + ε_i (‖ĉ_j‖ + ε_j), and n u ‖ĉ_i‖ ‖ĉ_j‖ for a sum of n products, with
-        as much again for the diagonal as computed, and what underflows. The largest ε
-        is mostly that of a feature of which little is left.
-        """
         return self.rounding_of(self.n_samples)
 
     def rounding_of(self, products: int) -> float:
         """Bound the error of an entry whose sum of products takes so many roundings."""
-        errors, n = self.column_errors, self.n_samples
-        # The diagonal was added up as it came, by n roundings.
-        squares = self._diagonal * (1 + (n + 2) * EPS)
-        norms, largest = np.sqrt(squares), float(squares.max())
-        # For every i, with the worst j.
-        crossed = norms * errors.max() + errors * (norms.max() + errors.max())
-        summed = (products + 4) * EPS * largest + SMALLEST * (n + 4)
-        return float(crossed.max()) * (1 + 8 * EPS) + summed
+        return products_error(
+            self._diagonal, self.column_errors, self.n_samples, products
+        )
 
     def factor_error(self) -> float:
         return float(np.linalg.norm(self.column_errors)) * (1 + self.n_features * EPS)
+
+
+def products_error(
+    diagonal: FloatArray, errors: FloatArray, n: int, roundings: int
+) -> float:
+    """Bound |ĉ_i'ĉ_j as computed − r_i'r_j|, of n products, where ‖ĉ_i − r_i‖ ≤ ε_i.
+
+    ‖ĉ_i‖ ε_j + ε_i (‖ĉ_j‖ + ε_j), and u ‖ĉ_i‖ ‖ĉ_j‖ for each rounding, with as much
+    again for the diagonal as computed, and what underflows. The largest ε is mostly
+    that of a feature of which little is left.
+    """
+    # The diagonal was added up as it came, by n roundings.
+    squares = diagonal * (1 + (n + 2) * EPS)
+    norms, largest = np.sqrt(squares), float(squares.max())
+    # For every i, with the worst j.
+    crossed = norms * errors.max() + errors * (norms.max() + errors.max())
+    summed = (roundings + 4) * EPS * largest + SMALLEST * (n + 4)
+    return float(crossed.max()) * (1 + 8 * EPS) + summed
 
 
 class DerivedSource(Source):

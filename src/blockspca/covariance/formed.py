@@ -114,7 +114,7 @@ def _from_dense(
         block, features = next(iter(source.parts())).stop, d
         error = source.entry_error()  # accounts for the same parts
     else:
-        block, features = _block(n), _FEATURES_AT_ONCE
+        block, features = block_size(n), _FEATURES_AT_ONCE
         error = source.rounding_of(additions(n, block))
     if isinstance(source, DenseDataSource) and source.on_device:
         return _dense_on_device(source, block, tick), error
@@ -156,7 +156,7 @@ def _from_gaps(source: PairwiseSource, tick: Tick) -> FloatArray:
     return A
 
 
-def _block(n: int) -> int:
+def block_size(n: int) -> int:
     """Samples in a block: about √n, and not so few that BLAS is slow."""
     return max(256, math.isqrt(n))
 

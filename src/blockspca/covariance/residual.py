@@ -37,9 +37,14 @@ import numpy as np
 from .._validation import FloatArray
 from ..status import OPTIMAL_GAP
 from .covariance import Covariance
-from .derived import DerivedCovariance, LowRankSource, ResidualDataSource
-from .formed import MEMORY, form
-from .rounding import EPS, SMALLEST
+from .derived import (
+    DerivedCovariance,
+    LowRankSource,
+    ResidualDataSource,
+    products_error,
+)
+from .formed import block_size
+from .rounding import EPS, SMALLEST, additions
 from .sources import DenseDataSource, MatrixSource, MomentSource, Source
 
 # A score is dependent if the earlier ones explain all but this share of its variance.
@@ -48,6 +53,7 @@ LARGEST_DEFECT = 0.25  # of η and ρ; directions are dropped until they are bel
 # Errors of entries, as a share of a variance, of which "optimal" keeps a thousandth:
 # regression on scores of little variance magnifies them.
 LOST = 1e-3 * OPTIMAL_GAP
+PRODUCTS = 2**34  # for every component again, with the columns; a second or two
 ROOM = 1.01  # norms and sums of positive numbers that are rounded themselves
 ROWS_AT_ONCE = 2**22  # entries of A
 
@@ -96,9 +102,11 @@ def residual(cov: Covariance, components: FloatArray) -> Covariance:
         new = source
     elif data is not None:
         assert found.basis is not None
-        C = data.C - found.basis @ found.factor.T
-        left = ResidualDataSource(C, _column_errors(data, found), data.on_device)
-        new = left if data is source else form(left)
+        if data is source:
+            C = data.C - found.basis @ found.factor.T
+            new = ResidualDataSource(C, _column_errors(data, found), data.on_device)
+        else:
+            new = _formed(data, found, found.basis)
     elif isinstance(source, MatrixSource) and not source.sparse:
         view = _less(source, found, cov.known_psd)
         product = found.factor @ found.factor.T
@@ -120,8 +128,24 @@ def _columns_behind(cov: Covariance) -> DenseDataSource | None:
         return None
     variances = cov.diagonal()
     smallest = float(variances[variances > 0].min(initial=np.inf))
-    fits = data.C.nbytes <= MEMORY
-    return data if fits and cov.entry_error > LOST * smallest else None
+    is_cheap = data.n_samples * data.n_features**2 <= PRODUCTS
+    return data if is_cheap and cov.entry_error > LOST * smallest else None
+
+
+def _formed(
+    data: DenseDataSource, found: Regression, basis: FloatArray
+) -> MomentSource:
+    """Form the residual, a block of samples at a time, without a copy of the data."""
+    n, d = data.n_samples, data.n_features
+    A, size = np.zeros((d, d)), block_size(n)
+    for start in range(0, n, size):
+        block = slice(start, start + size)
+        left = data.C[block] - basis[block] @ found.factor.T
+        A += left.T @ left
+    A = (A + A.T) / 2
+    errors, roundings = _column_errors(data, found), additions(n, size) + 1
+    error = products_error(np.diagonal(A), errors, n, roundings)
+    return MomentSource(A, error, psd=True, computed_from=data)
 
 
 def _less(source: Source, found: Regression, psd: bool) -> LowRankSource:
