@@ -381,14 +381,13 @@ def _found(call: Call, starts: list[list[int]], sweeps: int) -> Components:
     scheme, results, replaced = unless_dominated(call, results, sweeps)
     # After Ctrl-C there is no second look at any component, and one alone has no
     # others that it could be solved given.
-    again = None
+    alone, is_swept = results[0], False
     if sweeps and len(results) > 1 and results[-1].status is not Status.INTERRUPTED:
         try:
-            again = swept_again(call, results, sweeps)
+            results, is_swept = swept_again(call, results, sweeps)
         except KeyboardInterrupt:  # between two solves: those found in turn remain
             results = [*results[:-1], restated(results[-1], status=Status.INTERRUPTED)]
-    first = None if again is None else results[0]
-    is_swept, results = again is not None, again or results
+    first = alone if is_swept else None
     named = [placed(r, j, scheme, is_swept) for j, r in enumerate(results)]
     prove = bool(call.options.get("certify", True))
     try:
