@@ -30,7 +30,7 @@ from .variance import as_strict_as, joint_upper_bound
 
 JointProof = SharedSupport | JointEntries | JointSplit
 
-NODES = 100  # of a branch and bound
+NODES = 101  # of a branch and bound: a root and pairs
 WORTH = 0.5  # of the joint gap, that it must be able to close
 # Of an ascent, and of its seconds by its size, on any machine: more is for who asks for
 # it, with `solve_shared`. What these steps leave to gain is a small part of a joint gap
