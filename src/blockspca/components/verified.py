@@ -15,6 +15,7 @@ from .checks import check_relations, check_variances
 from .earlier import check_earlier_bound
 from .finish import check_finished
 from .recording import replayed_components
+from .requests import asked_of
 from .scheme import BaseScheme, completed
 from .sweeps import others
 
@@ -100,4 +101,5 @@ def _smaller_k(found: Components) -> int:
     """The largest k below that of the first component, of which the joint bound is."""
     if found.joint_bound_name != BoundName.COMPONENTS:
         return 0
-    return max((r.k for r in found.results if r.k < found.results[0].k), default=0)
+    ks = asked_of(found.results, found.sparsities)
+    return max((k for k in ks if k < ks[0]), default=0)
