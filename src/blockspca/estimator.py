@@ -143,7 +143,7 @@ class SparsePCA(
     status_ : list of str
         "optimal" where the objective was proved to be the largest possible.
     joint_upper_bound_ : float
-        Proved: no components with the same k, however chosen, have a larger sum of
+        Proved: no components with the k asked for, however chosen, have a larger sum of
         `explained_variance_`; of disjoint or orthogonal ones, no orthogonal components
         have a larger sum of variances.
     joint_gap_ : float

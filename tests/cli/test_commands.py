@@ -301,6 +301,8 @@ EDITS = {
         0, {"most": 0.5}
     ),
     "in_turn is {'r2'": lambda _, content: content.update(in_turn={"r2": 0.1}),
+    "k_requested is [3, 2], by": lambda _, content: content.update(k_requested=[3, 2]),
+    "k_requested is '3', by": lambda _, content: content.update(k_requested="3"),
     "scheme is 'disjoint'": lambda _, content: content.update(scheme="disjoint"),
 }
 
@@ -356,6 +358,29 @@ def test_verify_names_what_nothing_confirms(here, capsys, monkeypatch):
     assert run(["verify", "out", "data.csv"]) == 4  # for the gap
     joint_gap = capsys.readouterr().err
     assert "joint_gap is 1" in joint_gap
+
+
+def test_verify_looks_at_the_joint_bound_for_the_k_that_was_asked_for(here, capsys):
+    """One of four features is left to the second; the bound was for three and one."""
+    A = np.kron(np.eye(2), [[1.0, 0.9], [0.9, 1.0]])
+    A[1, 2] = A[2, 1] = 0.05
+    np.savetxt("A.csv", A, delimiter=",")
+    reading = ["--covariance", "--no-header"]
+    disjoint = ["--scheme", "disjoint", "--output", "out"]
+    assert run(["fit", "A.csv", "-k", "3", "-n", "2", *reading, *disjoint]) == 0
+    summary = json.loads(Path("out/summary.json").read_text())
+    assert [row["k"] for row in summary["components"]] == [3, 1]
+    assert summary["k_requested"] == [3, 3]
+    assert summary["joint_upper_bound"] >= 3.8  # of two pairs
+    capsys.readouterr()
+    assert run(["verify", "out", "A.csv"]) == 0
+    assert "joint_upper_bound" not in capsys.readouterr().out
+    total = sum(row["explained_variance"] for row in summary["components"])
+    lower = {"joint_upper_bound": total, "joint_gap": 0.0}
+    edit_summary(lambda _, content: content.update(lower))
+    assert run(["verify", "out", "A.csv"]) == 0
+    said = capsys.readouterr().out.partition("nothing confirms")[2]
+    assert "joint_upper_bound" in said
 
 
 def test_verify_of_the_first_of_several(here, capsys):

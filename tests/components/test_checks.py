@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import blockspca as bs
+from blockspca.bound_names import BoundName
+from blockspca.certificate import StepClaim, restated
 from blockspca.components.variance import joint_bounds
 from component_problems import SCHEMES, overlapping_factors
 from forging import forged
@@ -140,3 +142,84 @@ def test_a_share_that_overflows_is_no_other_number():
     found.verify(A)
     with pytest.raises(bs.VerificationError, match="the scores predict"):
         replace(found, r2=0.5).verify(A)
+
+
+@pytest.mark.parametrize("name", [BoundName.CONDITIONS, BoundName.EARLIER_COMPONENT])
+def test_what_is_left_open_of_the_first_component_alone_is_said(name):
+    """A bound that nothing proved made the joint one, and all was called checked."""
+    B = np.random.default_rng(0).normal(size=(9, 7))
+    A = B.T @ B
+    found = bs.solve_components(A, 2, 2, scheme="residual", sweeps=2)
+    claimed = found.joint_total / 2
+    assert claimed < bs.solve(A, 2).objective
+    weak = int(np.argmin(np.diagonal(A)))
+    first = restated(
+        found.first,
+        support=(weak,),
+        loadings=(1.0,),
+        objective=float(A[weak, weak]),
+        steps=(StepClaim(2, claimed, name, statistics={"component": 1}),),
+        upper_bound=claimed,
+        status=bs.Status.FEASIBLE,
+        tolerance=1e-9 * A[weak, weak],
+    )
+    lower = replace(
+        found,
+        first=first,
+        joint_upper_bound=found.joint_total * (1 + 1e-12),
+        joint_bound_name="components",
+        joint_proof=None,
+    )
+    *_, last = lower.verify(A)
+    assert any(words.startswith("alone: k = 2") for words in last.unchecked)
+    assert last.upper_bound == np.inf
+
+
+def lowered(
+    found: bs.Components, upper_bound: float, *before: StepClaim
+) -> bs.Components:
+    """Claim less of the first component for k = 1, and for the set by that."""
+    result = found[0]
+    last = result.certificate.steps[-1]
+    steps = (*before, last) if before else result.certificate.steps
+    first = restated(
+        result,
+        steps=tuple(
+            replace(step, upper_bound=upper_bound) if step.k == 1 else step
+            for step in steps
+        ),
+    )
+    return replace(
+        found,
+        results=(first, *found.results[1:]),
+        joint_upper_bound=(result.upper_bound + upper_bound) * (1 + 1e-12),
+        joint_bound_name="components",
+        joint_proof=None,
+    )
+
+
+def test_a_smaller_k_that_the_joint_bound_rests_on_is_checked_beside_a_replay():
+    """Replayed was the bound for k = 3, and that for k = 1 was taken as it stood."""
+    rng, mixed = (np.random.default_rng(seed) for seed in (1, 2))
+    X = rng.normal(size=(12, 7)) @ mixed.normal(size=(7, 7))
+    cov = bs.Covariance.from_data(X)
+    found = bs.solve_components(cov, [3, 1], 2, scheme="disjoint", proof=True)
+    assert found.joint_bound_name == "components"
+    checks = found.verify(cov, data=X)
+    assert all(check.complete for check in checks)
+    assert "replayed" in checks[0].checks[-2]
+    false = lowered(found, found.joint_total - found[0].upper_bound)
+    with pytest.raises(bs.VerificationError, match=r"k = 1: .* above the claimed"):
+        false.verify(cov, data=X)
+
+
+def test_under_constraints_no_smaller_k_of_a_certificate_bounds_the_set():
+    """Its parts are checked, and nothing proves what further steps would say."""
+    A = np.cov(np.random.default_rng(0).normal(size=(20, 8)).T)
+    rules = bs.Constraints(nonnegative=True)
+    found = bs.solve_components(A, [3, 1], 2, scheme="residual", constraints=rules)
+    missing = [StepClaim(k, np.inf, "none") for k in (1, 2)]
+    false = lowered(found, found.joint_total - found[0].upper_bound, *missing)
+    assert false[0].certificate.steps[0].upper_bound < A.diagonal().max()
+    with pytest.raises(bs.VerificationError, match="joint bound by components"):
+        false.verify(A)

@@ -11,7 +11,7 @@ import pytest
 
 import blockspca as bs
 from blockspca.components.joint import joint_claim, joint_proof
-from blockspca.components.variance import adjusted_variance
+from blockspca.components.variance import adjusted_variance, joint_bounds
 from blockspca.limits import Budget
 
 SCHEMES = (bs.UncorrelatedScores(), bs.ResidualDeflation())
@@ -94,7 +94,7 @@ def test_a_limit_on_nodes_reaches_the_joint_bound():
         proofs.append(found[2])
     assert proofs[0] is None
     assert proofs[1].nodes == 1
-    assert proofs[2].nodes in (5, 6)  # children come in pairs
+    assert proofs[2].nodes == 5
 
 
 def test_nodes_of_the_joint_bound_are_counted():
@@ -151,3 +151,52 @@ def test_a_branch_and_bound_is_made_where_it_can_close_the_gap():
     reached = np.linalg.eigvalsh(cov.submatrix(used))[-3:].sum()
     known = (0.0, reached * (1 - 1e-9))
     assert joint_proof(cov, found.results, budget, known) is None
+
+
+def blocks_of_two() -> np.ndarray:
+    """Three features are taken by the first component, and two by a better one."""
+    A = np.kron(np.eye(2), [[1.0, 0.9], [0.9, 1.0]])
+    A[1, 2] = A[2, 1] = 0.05
+    return A
+
+
+@pytest.mark.parametrize("sweeps", [0, 2])
+@pytest.mark.parametrize("scheme", ["disjoint", "residual-disjoint"])
+def test_the_joint_bound_is_for_the_sparsities_that_were_asked_for(scheme, sweeps):
+    """It was for three features and one, all that was left, and below another set."""
+    A = blocks_of_two()
+    found = bs.solve_components(A, 3, 2, scheme=scheme, sweeps=sweeps)
+    assert [result.k for result in found.results] == [3, 1]
+    assert found.sparsities == (3, 3)
+    better = bs.solve_components(A, 2, 2, scheme=scheme)
+    assert found.joint_upper_bound >= better.joint_total > found.joint_total
+    assert all(check.complete for check in found.verify(A))
+    fewer = replace(found, sparsities=(3, 0))
+    with pytest.raises(bs.VerificationError, match="are not those of the components"):
+        fewer.verify(A)
+
+
+def test_a_joint_bound_for_fewer_features_than_were_asked_for_is_refuted():
+    A = np.diag([4.0, 3.0, 2.0, 1.0]) + 0.1
+    cov, found = bs.Covariance.from_matrix(A), bs.solve_components(A, [2, 3], 2)
+    assert [result.k for result in found.results] == [2, 2]
+    fewer = joint_bounds(cov, found[0], [2, 2], margin=1.0)["components"]
+    claimed = {"joint_upper_bound": fewer, "joint_bound_name": "components"}
+    lower = replace(found, **claimed)
+    with pytest.raises(bs.VerificationError, match="joint bound by components"):
+        lower.verify(A)
+    # as in a set that was stored without the sparsities
+    replace(lower, sparsities=()).verify(A)
+
+
+def test_components_after_ctrl_c_have_the_sparsities_of_those_that_were_reached():
+    A = np.cov(flat_factors().T)
+
+    def stop(event: bs.Event) -> None:
+        if event.component == 2:
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="interrupted"):
+        found = bs.solve_components(A, [8, 7, 6], 3, progress=stop)
+    assert found.sparsities == (8, 7, 6)[: len(found)]
+    assert len(found) < 3

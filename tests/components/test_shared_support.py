@@ -94,7 +94,7 @@ def test_a_search_goes_on_from_where_it_was_stopped():
     assert at_once.nodes > 9
     for most in (1, 4, 9, None):
         in_parts.run(most)
-        assert most is None or in_parts.nodes in (most, most + 1)
+        assert most is None or in_parts.nodes in (most - 1, most)
     assert in_parts.nodes == at_once.nodes
     assert in_parts.bound == at_once.bound
 
@@ -198,8 +198,17 @@ def test_limits():
         found.verify(cov)
     small = np.cov(np.random.default_rng(0).normal(size=(30, 25)).T)
     found = bs.solve_shared(small, 8, 3, limits=bs.Limits(nodes=5))
-    assert found.nodes <= 6
+    assert found.nodes <= 5
     assert found.verify(small).complete
+
+
+@pytest.mark.usefixtures("searches")
+@pytest.mark.parametrize("nodes", [2, 4, 7])
+def test_a_limit_on_nodes_is_not_exceeded_by_the_second_of_two_children(nodes):
+    A = np.cov(np.random.default_rng(0).normal(size=(30, 25)).T)
+    found = bs.solve_shared(A, 8, 3, limits=bs.Limits(nodes=nodes))
+    assert found.nodes in (nodes - 1, nodes)
+    assert found.status is bs.Status.NODE_LIMIT
 
 
 def test_a_path_over_k():

@@ -141,6 +141,28 @@ def test_ctrl_c_in_sweeps_is_told_wherever_it_comes(at, monkeypatch):
     assert found.joint_total >= plain.joint_total * (1 - 1e-12)
 
 
+@pytest.mark.parametrize("seed", [0, 3])
+def test_after_ctrl_c_components_found_in_turn_are_not_called_swept(seed):
+    """The sum had fallen with the product: those in turn were named as of the sweep."""
+    rng, mixed = (np.random.default_rng(seed + more) for more in (0, 50))
+    X = rng.normal(size=(30, 7)) @ mixed.normal(size=(7, 7))
+    cov, told = bs.Covariance.from_data(X), []
+
+    def stop(event):
+        told.append(event)
+        if len(told) == 30:
+            raise KeyboardInterrupt
+
+    options = {"scheme": "residual", "n_jobs": 1}
+    with pytest.warns(UserWarning, match="interrupted"):
+        found = bs.solve_components(cov, 3, 3, sweeps=2, progress=stop, **options)
+    plain = bs.solve_components(cov, 3, 3, **options)
+    assert found.first is None
+    assert np.array_equal(found.components, plain.components)
+    assert {*found.statuses} == {bs.Status.INTERRUPTED}
+    assert all(check.complete for check in found.verify(cov))
+
+
 @pytest.mark.data
 def test_a_swept_set_of_real_data_is_proved_and_better(load):
     cov = bs.Covariance.from_data(load("srbct_khan"))

@@ -81,6 +81,16 @@ def _is_constrained(result: Result) -> bool:
     return result.certificate is None or result.certificate.constraints is not None
 
 
+def may_be_requested(asked: Any, results: Sequence[Result]) -> bool:
+    """Tell whether components may have been asked for with such k; none is any."""
+    return asked == [] or (
+        isinstance(asked, list)
+        and len(asked) >= len(results)
+        and all(isinstance(k, int) for k in asked)
+        and all(result.k <= k for result, k in zip(results, asked, strict=False))
+    )
+
+
 def summary_difference(
     content: Mapping[str, Any],
     expected: Components,

@@ -180,6 +180,7 @@ def summarise(found: Fit, folder: Path | None) -> dict[str, Any]:
         "scheme": found.scheme.value,
         "n_components": len(components),
         "n_components_requested": found.n_components,
+        "k_requested": list(components.sparsities),
         "components": rows,
         "prices": [price_row(result) for result in components.results],
         "explained_variance_ratio": share,

@@ -242,8 +242,14 @@ def _compare_written(
     if summary is None:
         return ["Only the certificate was checked: no summary goes with it."]
     content, m = summary.content, len(results)
+    asked = content.get("k_requested", [])  # older versions do not write it
+    if not compare.may_be_requested(asked, results):
+        raise VerificationError(
+            f"{summary.path}: k_requested is {asked!r}, by the certificates at least "
+            f"{[result.k for result in results]}."
+        )
     # Without the joint proof, which is not stored and would take as long as the fit.
-    expected = collect(loaded.cov, results, scheme, prove=False)
+    expected = collect(loaded.cov, results, scheme, sparsities=asked, prove=False)
     places, fields, left = range(m - 1, m), {}, [f"all but component {m}"]
     if everything:
         named = called if m > 1 else None  # the first belongs to all schemes

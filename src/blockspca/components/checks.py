@@ -20,6 +20,7 @@ from ..result import NEGLIGIBLE, Result
 from .joint import are_orthogonal
 from .joint_entries import JointEntries
 from .joint_split import JointSplit
+from .requests import asked_of
 from .scheme import BaseScheme, completed
 from .schemes import scheme_name
 from .shared_result import SharedSupport
@@ -133,11 +134,11 @@ def check_variances(
             or (math.isfinite(r2) and abs(found.r2 - r2) <= agreement * max(1.0, r2)),
             f"the scores predict {r2:.17g} of the variance, not {found.r2:.17g}",
         )
-    unchecked: list[str] = []
+    ks, unchecked = _sparsities(found), list[str]()
     bounds = joint_bounds(
         cov,
         found.first or found.results[0],
-        [result.k for result in found.results],
+        ks,
         margin=1.0,
         shared=_check_joint_proof(found, cov, unchecked, **limits),
         orthogonal=_check_orthogonal(found, cov, unchecked, **limits),
@@ -150,7 +151,7 @@ def check_variances(
     assert isinstance(name, BoundName)
     # Entries that are computed from data in another form may err by more than they did
     # where the claim was made.
-    most = max(max(result.k for result in found.results), cov.n_features)
+    most = max(*ks, cov.n_features)
     doubt = 4 * len(found) * most * cov.entry_error
     doubt += LAPACK_AGREEMENT * abs(claimed) if doubt > 0 else 0.0
     above = f"{bounds[name]:.17g}, above the claimed {claimed:.17g}"
@@ -170,6 +171,17 @@ def check_variances(
     return said, unchecked
 
 
+def _sparsities(found: Components) -> tuple[int, ...]:
+    """Those that the joint bound is for, of which no component has more."""
+    ks = asked_of(found.results, found.sparsities)
+    require(
+        len(ks) == len(found)
+        and all(r.k <= k for r, k in zip(found.results, ks, strict=True)),
+        f"the sparsities {ks} are not those of the components",
+    )
+    return ks
+
+
 def _check_joint_proof(
     found: Components, cov: Covariance, unchecked: list[str], **limits: Any
 ) -> float:
@@ -180,7 +192,7 @@ def _check_joint_proof(
     proof, name = found.joint_proof, found.joint_bound_name
     if not isinstance(proof, SharedSupport) or name != BoundName.SHARED_SUPPORT:
         return math.inf
-    features = min(cov.n_features, sum(result.k for result in found.results))
+    features = min(cov.n_features, sum(_sparsities(found)))
     require(
         proof.k >= features
         and proof.n_components >= len(found)
@@ -211,7 +223,7 @@ def _check_orthogonal(
     require(
         isinstance(proof, kinds[name])
         and are_orthogonal(completed(found.scheme))
-        and proof.k >= max(result.k for result in found.results)
+        and proof.k >= max(_sparsities(found))
         and proof.n_components == len(found)
         and cov.n_features > proof.n_components,
         "the joint bound rests on a proof that is not for these components",

@@ -21,6 +21,7 @@ from ..result import Result
 from .in_turn import shared_out
 from .joint_entries import JointEntries, joint_entries
 from .joint_split import JointSplit, joint_split
+from .requests import asked_of
 from .scheme import BaseScheme
 from .shared_heuristic import SharedSet
 from .shared_result import SharedSupport
@@ -30,7 +31,7 @@ from .variance import as_strict_as, joint_upper_bound
 
 JointProof = SharedSupport | JointEntries | JointSplit
 
-NODES = 100  # of a branch and bound
+NODES = 101  # of a branch and bound: a root and pairs
 WORTH = 0.5  # of the joint gap, that it must be able to close
 # Of an ascent, and of its seconds by its size, on any machine: more is for who asks for
 # it, with `solve_shared`. What these steps leave to gain is a small part of a joint gap
@@ -70,6 +71,7 @@ def joint_claim(
     scheme: BaseScheme,
     variances: tuple[float, float],
     budget: Budget,
+    sparsities: Sequence[int] = (),
     *,
     prove: bool,
 ) -> tuple[float, BoundName, JointProof | None]:
@@ -82,11 +84,13 @@ def joint_claim(
         a good set: then a branch and bound says how good.
     variances : (float, float)
         The sum of the variances x_j'Ax_j, and that which the bound is about.
+    sparsities : sequence of int
+        As asked for, which the bound is for; those of the results by default.
     prove : bool
         Whether to take the time for more than closed forms. Not taken if no nodes are
         left of a limit.
     """
-    plain, total = variances
+    (plain, total), ks = variances, asked_of(results, sparsities)
     prove = prove and budget.nodes_left > 0
     orthogonal: dict[BoundName, JointEntries | JointSplit] = {}
     entries: JointEntries | None = None
@@ -94,13 +98,13 @@ def joint_claim(
 
     def least() -> tuple[float, BoundName]:
         alone = first or results[0]
-        ks, strict = [result.k for result in results], as_strict_as(alone, results)
+        strict = as_strict_as(alone, results)
         by_features = math.inf if shared is None else shared.upper_bound
         known = {name: proof.upper_bound for name, proof in orthogonal.items()}
         return joint_upper_bound(cov, alone, ks, budget, by_features, known, strict)
 
     if prove and are_orthogonal(scheme):
-        entries = entries_proof(cov, results, plain, budget)
+        entries = entries_proof(cov, ks, plain, budget)
     if entries is not None:
         orthogonal[BoundName.ENTRY_DUAL] = entries
     bound, name = least()
@@ -114,7 +118,7 @@ def joint_claim(
             bound, name = least()
     if prove and budget.nodes_left > 0:
         between = (total, bound)
-        shared = joint_proof(cov, results, budget, between, first is not None)
+        shared = joint_proof(cov, results, budget, between, first is not None, ks)
         if shared is not None and shared.upper_bound < bound:
             bound, name = least()
     proof = shared if name is BoundName.SHARED_SUPPORT else orthogonal.get(name)
@@ -122,15 +126,14 @@ def joint_claim(
 
 
 def entries_proof(
-    cov: Covariance, results: Sequence[Result], target: float, budget: Budget
+    cov: Covariance, sparsities: Sequence[int], target: float, budget: Budget
 ) -> JointEntries | None:
     """Bound Σ x_j'Ax_j of orthogonal components; None if it is not worth its time.
 
     The way to a bound depends on the target. So that a set that was written and read
     again has the same one, only the first `TARGET_DIGITS` count.
     """
-    m, d = len(results), cov.n_features
-    k = max(result.k for result in results)
+    m, d, k = len(sparsities), cov.n_features, max(sparsities)
     seconds = EVALUATIONS * EIGENVECTORS * _cost.eigenvalues(d)
     if m < 2 or m >= d or k < 2 or not abs(target) > 0:
         return None
@@ -149,6 +152,7 @@ def joint_proof(
     budget: Budget,
     between: tuple[float, float],
     is_swept: bool = False,
+    sparsities: Sequence[int] = (),
 ) -> SharedSupport | None:
     """Bound opt_m(Σ k_j), or return None where that is not worth its time.
 
@@ -161,6 +165,8 @@ def joint_proof(
         What the components have together, and the least joint bound that is known.
     is_swept : bool
         Whether a good set was asked for, and not one component after the other.
+    sparsities : sequence of int
+        As in `joint_claim`.
 
     Notes
     -----
@@ -173,7 +179,7 @@ def joint_proof(
     1.5 of 39 %).
     """
     m, d = len(results), cov.n_features
-    k = min(d, sum(result.k for result in results))
+    k = min(d, sum(asked_of(results, sparsities)))
     if m < 2 or k <= m or k >= d:
         return None
     n = min(cov.n_samples or d, d) if cov.has_columns else d

@@ -13,6 +13,7 @@ from .._validation import check_positive_integer, check_sparsity, share_of
 from .._warnings import warn_caller
 from ..constraints import Constraints, checked, feature_indices
 from ..covariance.covariance import Covariance, refuse_constant
+from ..result import Result
 from .orthogonal import Conditioned
 from .scheme import RESIDUAL, BaseScheme, completed
 
@@ -108,6 +109,11 @@ def check_sparsities(
         )
     scheme.check(sparsities, usable)
     return sparsities
+
+
+def asked_of(results: Sequence[Result], sparsities: Sequence[int]) -> tuple[int, ...]:
+    """The k of each component as asked for, or its own where that is not known."""
+    return tuple(sparsities[: len(results)]) or tuple(r.k for r in results)
 
 
 def features_wanted(k: Any, m: int, scheme: BaseScheme, cov: Covariance) -> Any:

@@ -287,7 +287,8 @@ class SharedSearch:
         split = -np.inf  # the bound of the node that is being split
         try:
             while open_nodes:
-                stopped = max_nodes is not None and self.nodes >= max_nodes
+                # children come in pairs
+                stopped = max_nodes is not None and self.nodes + 2 > max_nodes
                 enough = self._is_enough(-open_nodes[0][0])
                 if stopped or enough or self.budget.passed():
                     break

@@ -34,7 +34,7 @@ from .shared_tree import TREE_UP_TO, SetTree, largest_of_all
 # four factors are proved by the latter alone.
 # So they take turns, the first two short ones.
 FIRST_WORK = 125 * NODE_WORK  # of the enumeration
-FIRST_NODES = 300  # of the branch and bound: 1 to 4 s
+FIRST_NODES = 301  # of the branch and bound, a root and pairs: 1 to 4 s
 SECOND_WORK = 10_000 * NODE_WORK  # of the enumeration, 40 s
 TREE_SHARE = 0.25  # of the time that is left, for the enumeration
 NO_CLAIM = SharedClaim(np.inf, BoundName.NONE)
@@ -288,6 +288,8 @@ class _Run:
         objective = best.objective
         bound = max(self.claim.upper_bound, objective)
         stopped = Status.INTERRUPTED if interrupted else self.budget.stop_reason()
+        if stopped is None and self.budget.nodes_left < 2:  # of no use to a search
+            stopped = Status.NODE_LIMIT
         vectors = np.column_stack([with_sign(vector) for vector in best.vectors.T])
         return SharedSupport(
             support=shared.features[best.support],

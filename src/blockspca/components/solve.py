@@ -31,6 +31,7 @@ from .in_turn import HALF, Call, chosen_together, in_turn
 from .joint import JointProof, adds_plain, joint_claim
 from .recording import check_recorded, recorded_apart
 from .requests import (
+    asked_of,
     check_constraints,
     check_sparsities,
     check_starts,
@@ -67,8 +68,8 @@ class Components(MayHaveProof):
     total_variance : float
         The trace of A.
     joint_upper_bound : float
-        Proved: no components with the same sparsities, however chosen, have a larger
-        sum of adjusted variances. Where the scheme's are orthogonal: no orthogonal ones
+        Proved: no components with the `sparsities`, however chosen, have a larger sum
+        of adjusted variances. Where the scheme's are orthogonal: no orthogonal ones
         have a larger sum of variances x_j'Ax_j, nor of adjusted ones. See
         `variance.joint_upper_bound` for the proof.
     joint_bound_name : str
@@ -92,6 +93,10 @@ class Components(MayHaveProof):
     is_contrast : bool
         Whether A is a target less a background: then there is no total variance that
         anything could be a share of, and shares are NaN.
+    sparsities : tuple of int
+        The k of each component, as asked for; that of its result is smaller where it is
+        left fewer features, as with disjoint supports. Empty in a set that was stored
+        before this was, whose joint bound is for the k of the results.
 
     Examples
     --------
@@ -122,6 +127,7 @@ class Components(MayHaveProof):
     proof: Proof | None = None
     is_contrast: bool = False
     in_turn: Components | None = None
+    sparsities: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.results)
@@ -381,21 +387,20 @@ def _found(call: Call, starts: list[list[int]], sweeps: int) -> Components:
     scheme, results, replaced = unless_dominated(call, results, sweeps)
     # After Ctrl-C there is no second look at any component, and one alone has no
     # others that it could be solved given.
-    again = None
+    alone, is_swept = results[0], False
     if sweeps and len(results) > 1 and results[-1].status is not Status.INTERRUPTED:
         try:
-            again = swept_again(call, results, sweeps)
+            results, is_swept = swept_again(call, results, sweeps)
         except KeyboardInterrupt:  # between two solves: those found in turn remain
             results = [*results[:-1], restated(results[-1], status=Status.INTERRUPTED)]
-    first = None if again is None else results[0]
-    is_swept, results = again is not None, again or results
+    first = alone if is_swept else None
     named = [placed(r, j, scheme, is_swept) for j, r in enumerate(results)]
-    prove = bool(call.options.get("certify", True))
+    prove, ks = bool(call.options.get("certify", True)), call.sparsities
     try:
-        found = collect(cov, tuple(named), scheme, budget, first, prove=prove)
+        found = collect(cov, tuple(named), scheme, budget, first, ks, prove=prove)
     except KeyboardInterrupt:  # a joint proof was under way: its closed forms remain
         named[-1] = restated(named[-1], status=Status.INTERRUPTED)
-        found = collect(cov, tuple(named), scheme, budget, first, prove=False)
+        found = collect(cov, tuple(named), scheme, budget, first, ks, prove=False)
     if not replaced:
         return found
     return replace(found, in_turn=_replaced(found, cov, replaced, budget))
@@ -418,7 +423,8 @@ def _replaced(
     """
     scheme = in_turn_only(completed(found.scheme))
     named = tuple(placed(r, j, scheme, False) for j, r in enumerate(results))
-    alone = collect(cov, named, scheme, budget, prove=False)
+    ks = found.sparsities
+    alone = collect(cov, named, scheme, budget, sparsities=ks, prove=False)
     bound = max(found.joint_upper_bound, alone.joint_total)
     if found.joint_proof is None or alone.joint_upper_bound <= bound:
         return alone
@@ -436,10 +442,16 @@ def collect(
     scheme: Scheme,
     budget: Budget | None = None,
     first: Result | None = None,
+    sparsities: Sequence[int] = (),
     *,
     prove: bool = True,
 ) -> Components:
-    """Put results together: what they explain of A, each and jointly."""
+    """Put results together: what they explain of A, each and jointly.
+
+    `sparsities` are those that were asked for, also of components that were not
+    reached; those of the results by default.
+    """
+    ks = asked_of(results, sparsities)
     budget, scheme = budget or Budget(Limits()), completed(scheme)
     components = np.array([result.x for result in results])
     scores = score_covariance(cov, components)
@@ -447,7 +459,7 @@ def collect(
     prove = prove and results[-1].status is not Status.INTERRUPTED
     total = plain if adds_plain(scheme) else float(adjusted.sum())
     bound, name, proof = joint_claim(
-        cov, results, first, scheme, (plain, total), budget, prove=prove
+        cov, results, first, scheme, (plain, total), budget, ks, prove=prove
     )
     # Both are sums with rounding; a bound that is lower by more is wrong, and is not to
     # look like a proof.
@@ -472,4 +484,5 @@ def collect(
         first=first,
         joint_proof=proof,
         is_contrast=cov.is_contrast,
+        sparsities=ks,
     )

@@ -26,8 +26,13 @@ from .variance import score_covariance
 AS_MUCH = 1e-12  # of a sum: less is its rounding
 
 
-def swept_again(call: Call, results: list[Result], sweeps: int) -> list[Result] | None:
-    """Solve for each component again, given all others; None if that cannot be."""
+def swept_again(
+    call: Call, results: list[Result], sweeps: int
+) -> tuple[list[Result], bool]:
+    """Solve for each component again, given all others; the results as they are if not.
+
+    The second says whether they are swept.
+    """
     cov, scheme, budget = call.cov, call.scheme, call.budget
     # Half of what is left: sweeps have the rest.
     share = shared_out(budget, 1, HALF)
@@ -36,23 +41,27 @@ def swept_again(call: Call, results: list[Result], sweeps: int) -> list[Result] 
     again = replace(call, budget=budget_of_sweeps(budget, scheme))
     try:
         found, together = _swept_by_product(again, results, together, sweeps)
+        if found is None and again.interrupted:
+            return _interrupted(results), False
         if found is None and again.budget.stop_reason() is not None:
-            return None  # nothing is left for a proof of others
+            return results, False  # nothing is left for a proof of others
         if found is None:
             goal = SweepGoal(scheme, stop=again.budget.passed)
             found = list(swept(cov, together, goal, sweeps, again))
-        return found
+        return found, True
     except NotAmongTheOthers as error:
         warn_caller(
             f"sweeps = {sweeps}: given all others there is no such component, or they "
             "close features that it uses, so that the components are those found one "
             f"after the other; pass n_components below {len(results)}, or sweeps=0."
         )
-        if error.interrupted:
-            return [restated(one, status=Status.INTERRUPTED) for one in results]
-        return None
+        return (_interrupted(results) if error.interrupted else results), False
     finally:
         budget.nodes += again.budget.nodes
+
+
+def _interrupted(results: list[Result]) -> list[Result]:
+    return [restated(one, status=Status.INTERRUPTED) for one in results]
 
 
 def _swept_by_product(
@@ -90,6 +99,4 @@ def _swept_by_product(
     before = total(cov, results, scheme)
     if total(cov, found, scheme) >= before - AS_MUCH * abs(before):
         return list(found), best
-    if again.interrupted:
-        return [restated(one, status=Status.INTERRUPTED) for one in results], best
     return None, best

@@ -298,14 +298,15 @@ def as_strict_as(first: Result, results: Sequence[Result]) -> list[bool]:
 
 def _single_bound(first: Result, k: int, shift: float | None) -> float:
     """U(k), of an A that is PSD with `shift` on its diagonal; None if none is known."""
-    if first.certificate is not None:
+    rules = None if first.certificate is None else first.certificate.constraints
+    # Under constraints it is parts that prove the bound, and one step that says it.
+    if first.certificate is not None and rules is None:
         for step in first.certificate.steps:  # not always from 1 on
             if step.k == k:
                 return min(step.upper_bound, first.upper_bound)
     if k <= first.k:
         return first.upper_bound
     # Parts of a component need not keep what a constraint asks of the whole.
-    rules = None if first.certificate is None else first.certificate.constraints
     if shift is None or rules is not None:
         return float("inf")
     return math.nextafter((first.upper_bound + shift) * k / first.k, math.inf) * (

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..bound_names import BoundName
 from ..certify.verify import Verification, verify, verify_replayed
 from ..covariance.covariance import Covariance
 from ..result import Result
@@ -14,6 +15,7 @@ from .checks import check_relations, check_variances
 from .earlier import check_earlier_bound
 from .finish import check_finished
 from .recording import replayed_components
+from .requests import asked_of
 from .scheme import BaseScheme, completed
 from .sweeps import others
 
@@ -70,8 +72,10 @@ def verified(
     checked, unchecked = check_variances(found, cov, **limits)
     said += checked
     if found.first is not None:
-        alone = verify(found.first, cov, data=data, **limits)
+        # A replay would leave out smaller k, on which the joint bound may rest.
+        alone = verify(replace(found.first, proof=None), cov, **limits)
         said += [f"alone: {words}" for words in alone.checks]
+        unchecked += [f"alone: {words}" for words in alone.unchecked]
     replay = replayed_components(found, cov, data)
     said += [replay.message] if replay.message else []
     replayed = dict(enumerate(replay.bounds))
@@ -79,7 +83,8 @@ def verified(
     for index, result in enumerate(found.results):
         problem, bound = found.problem(index, cov), replayed.get(index)
         if bound is not None:
-            checks.append(verify_replayed(result, problem, bound))
+            smaller = 0 if index or is_swept else _smaller_k(found)
+            checks.append(verify_replayed(result, problem, bound, smaller, **limits))
             continue
         earlier, done = given(found, index, cov), None if is_swept else checks
         checks.append(
@@ -90,3 +95,11 @@ def verified(
         left = (*last.unchecked, *unchecked)
         last = replace(last, upper_bound=math.inf, unchecked=left)
     return (*before, replace(last, checks=(*last.checks, *said)))
+
+
+def _smaller_k(found: Components) -> int:
+    """The largest k below that of the first component, of which the joint bound is."""
+    if found.joint_bound_name != BoundName.COMPONENTS:
+        return 0
+    ks = asked_of(found.results, found.sparsities)
+    return max((k for k in ks if k < ks[0]), default=0)

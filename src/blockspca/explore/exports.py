@@ -83,9 +83,10 @@ def _report(engine: Engine, answer: Answer) -> bytes:
     held = dataset.labels.get(state.label or "")
     interrupted = answer.results[-1].status is Status.INTERRUPTED
     budget = Budget(Limits(time=state.seconds))
+    asked = (state.k,) * state.n_components
     page = report_of(
         answer.cov,
-        collect(answer.cov, answer.results, answer.scheme, budget),
+        collect(answer.cov, answer.results, answer.scheme, budget, sparsities=asked),
         dataset.name,
         {
             "matrix": dataset.table.is_matrix,
