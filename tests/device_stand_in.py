@@ -127,6 +127,8 @@ def _index(value: Any) -> Any:
 
 
 def _outside(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_outside(item) for item in value)
     return DeviceArray(value) if isinstance(value, (np.ndarray, np.generic)) else value
 
 

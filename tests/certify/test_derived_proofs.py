@@ -371,3 +371,22 @@ def test_a_path_and_components_of_whole_groups_can_be_written():
         for mode in MODES:
             check_proof(proof.to_text().encode(), Y, **mode)
         assert_true(proof.to_text().encode(), Y)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_proofs_hold_where_errors_of_entries_are_large_beside_what_is_left(seed):
+    """1e-12 of the variance is left: records of computed entries were refused."""
+    rng = np.random.default_rng(seed)
+    Y = rng.normal(size=(20, 3))
+    Y[:, 2] = Y[:, 1] + 1e-6 * Y[:, 2]
+    wide = Y @ rng.normal(size=(3, 6)) + 1e-7 * rng.normal(size=(20, 6))
+    for data, k, m in ((Y, 1, 3), (wide, 2, 4)):
+        cov = bs.Covariance.from_data(data)
+        found = bs.solve_components(cov, k, m, scheme="residual", proof=True)
+        text = found.proof.to_text().encode()
+        for mode in MODES:
+            sections = check_proof(text, data, **mode).sections
+        assert_true(text, data)
+        for section, result in zip(sections, found.results, strict=True):
+            if section.claims[0].upper_bound > result.upper_bound * (1 + 1e-8):
+                assert f"says {result.upper_bound:.6g} by" in found.proof.message

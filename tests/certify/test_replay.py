@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 import blockspca as bs
 import zoo
+from blockspca.certify.proof_records import Recording
 from blockspca.checker.check import check_proof
 from blockspca.checker.proof_file import ProofError
 from blockspca.covariance.origin import data_sha256
@@ -56,17 +57,22 @@ def test_proof_of_less_is_not_enough():
         bs.verify(replace(better, proof=Proof((forged,))), cov)
 
 
-def unshown() -> tuple[bs.Result, bs.Covariance]:
-    """A matrix whose proof says less than k times the error of its entries."""
+@pytest.fixture
+def unshown(monkeypatch: pytest.MonkeyPatch) -> tuple[bs.Result, bs.Covariance]:
+    """A proof of our own that is written wrong: its records are below the truth."""
+    raised = Recording._raised
+    monkeypatch.setattr(
+        Recording, "_raised", lambda self, k, value: 2 * value - raised(self, k, value)
+    )
     cov = bs.Covariance.from_matrix(zoo.problem(24, 4, 9).A)
     rules = bs.Constraints(include=[1])
     return bs.solve(cov, 3, constraints=rules, proof=True), cov
 
 
-def test_our_own_proof_that_is_not_followed_leaves_the_certificate():
-    result, cov = unshown()
+def test_our_own_proof_that_is_not_followed_leaves_the_certificate(unshown):
+    result, cov = unshown
     for one in (result, pickle.loads(pickle.dumps(result))):
-        with pytest.raises(ProofError, match="below U"):
+        with pytest.raises(ProofError, match="U is below"):
             check_proof(one.proof.to_text().encode(), zoo.problem(24, 4, 9).A)
         check = bs.verify(one, cov)
         assert any("does not show the bound" in words for words in check.checks)
@@ -76,14 +82,22 @@ def test_our_own_proof_that_is_not_followed_leaves_the_certificate():
         assert check.unchecked == without.unchecked
 
 
-def test_what_is_false_is_refused_also_with_our_own_proof():
+def test_what_is_false_is_refused_also_with_our_own_proof(unshown):
     """Other data, and a bound that the certificate does not have; or others' proofs."""
-    result, cov = unshown()
+    result, cov = unshown
     made = Proof(result.proof.sections)
     with pytest.raises(bs.VerificationError, match="does not hold"):
         bs.verify(replace(result, proof=made), cov)
     with pytest.raises(bs.VerificationError, match="other data"):
         bs.verify(result, cov, data=2 * zoo.problem(24, 4, 9).A)
+
+
+def test_a_proof_of_entries_far_above_the_values_holds_and_says_that_it_shows_less():
+    A = zoo.problem(24, 4, 9).A
+    rules = bs.Constraints(include=[1])
+    result = bs.solve(A, 3, constraints=rules, proof=True)
+    check_proof(result.proof.to_text().encode(), A)
+    assert result.proof.message.startswith("k = 3: the proof shows at most")
 
 
 def test_a_proof_of_another_matrix_proves_nothing_of_this_one():

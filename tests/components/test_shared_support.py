@@ -272,9 +272,10 @@ def test_repr_says_what_is_chosen_and_how_well() -> None:
     )
 
 
-def test_a_point_for_data_in_another_form_refutes_nothing():
-    """The same matrix, by its entries or by fewer samples than features."""
-    X = np.random.default_rng(0).normal(size=(6, 24))
+@pytest.mark.parametrize("n", [6, 24])
+def test_a_point_for_data_in_another_form_refutes_nothing(n: int):
+    """The same matrix, by its entries or by no more samples than features."""
+    X = np.random.default_rng(0).normal(size=(n, 24))
     data = bs.Covariance.from_data(X)
     entries = bs.Covariance.from_chunks([X[:3], X[3:]])
     for solved, other in ((data, entries), (entries, data)):
@@ -285,3 +286,19 @@ def test_a_point_for_data_in_another_form_refutes_nothing():
         assert not check.complete
         assert check.upper_bound == np.inf
         assert "another form" in check.unchecked[0]
+        # in the same form it is to prove the bound
+        dual = found.certificate.dual
+        point = replace(dual.point, multiplier=3 * dual.point.multiplier)
+        claim = replace(found.certificate, dual=replace(dual, point=point))
+        with pytest.raises(bs.VerificationError, match="above the claimed"):
+            replace(found, certificate=claim).verify(solved)
+
+
+def test_a_joint_bound_of_as_many_samples_as_features_is_not_refuted_by_chunks():
+    X = np.random.default_rng(1).normal(size=(6, 6))
+    data = bs.Covariance.from_data(X)
+    found = bs.solve_components(data, 2, 2, scheme="residual")
+    assert found.joint_bound_name == BoundName.SHARED_SUPPORT
+    assert all(check.complete for check in found.verify(data))
+    last = found.verify(bs.Covariance.from_chunks([X[:3], X[3:]]))[-1]
+    assert "another form" in last.unchecked[-1]

@@ -531,3 +531,14 @@ def test_raw_data_of_unequal_variances_are_proved() -> None:
     assert set(found.statuses[:3]) == {bs.Status.OPTIMAL}
     assert max(found.gaps) < 1e-8
     assert all(check.complete for check in found.verify(cov))
+
+
+def test_features_of_sizes_far_apart_are_solved() -> None:
+    """Standard deviations from 1e-49 to 1e50: the squares of some are no numbers."""
+    sizes = 10.0 ** np.array([-17, 39, -13, 50, -49, -49])
+    X = np.random.default_rng(0).normal(size=(6, 6)) * sizes
+    X[:, 5] = X[:, 4] / 2
+    cov = bs.Covariance.from_data(X)
+    found = bs.solve_components(cov, 4, 2, scheme="residual")
+    assert found.joint_total <= found.joint_upper_bound < np.inf
+    assert all(check.complete for check in found.verify(cov))

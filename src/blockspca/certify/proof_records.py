@@ -65,14 +65,14 @@ def _least(*found: Found) -> Found:
     return min(found, key=lambda one: one[0])
 
 
-def _level(result: Result) -> float:
+def _level(result: Result, error: float) -> float:
     """The τ at which a proof shows the bound of a result, with room.
 
-    A little below the bound, so that the claim can be the bound itself; not so far that
-    the component itself is near.
+    A little below the bound, so that the claim can be the bound itself though it and
+    the record are raised by `error`; not so far that the component itself is near.
     """
     bound, objective = result.upper_bound, result.objective
-    lower = bound - 4 * ROOM * abs(bound)
+    lower = bound - 4 * ROOM * abs(bound) - 2 * error
     return lower if lower - objective >= 8 * ROOM * abs(objective) else bound
 
 
@@ -115,11 +115,13 @@ class Recording:
         self.upper: FloatArray = np.full(max(self.claimed) + 1, np.inf)
         # the least of a k comes last
         steps = sorted(self.steps, key=lambda step: -step.upper_bound)
-        self.targets = {step.k: step.upper_bound / self.unit for step in steps}
+        error = self.error = self.cov.entry_error + self.subject.whole.error
+        targets = {step.k: step.upper_bound - step.k * error for step in steps}
         self.names = {step.k: step.bound_name for step in steps}
         self.duals = {step.k: step.dual for step in steps}
         for k, result in self.claimed.items():
-            self.targets[k] = _level(result) / self.unit
+            targets[k] = _level(result, k * error)
+        self.targets = {k: target / self.unit for k, target in targets.items()}
         # that k alone, where no chain was needed
         self.first = max(min(self.targets), 1)
         opened = sum(result.nodes for result in self.results[-1:])
@@ -183,11 +185,11 @@ class Recording:
             )  # fmt: skip
             if found is None:
                 return False
-            by_signs[q] = tau, found[0]
+            by_signs[q] = self._raised(q, tau), found[0]
             self.nodes += found[1]
-        for q, (tau, record) in by_signs.items():
-            self.upper[q], self.apart[q] = np.inf, tau
-            self.records[q] = self._complete(q, tau, record)
+        for q, (value, record) in by_signs.items():
+            self.upper[q], self.apart[q] = np.inf, value
+            self.records[q] = self._complete(q, value, record)
         return True
 
     def add_units(self, k: int) -> None:
@@ -221,15 +223,19 @@ class Recording:
         value, record = _least((tau, tree), instead)
         assert record is not None
         # not in `upper`: what is smaller need not be whole groups, and rests on nothing
-        self.apart[k] = value
-        self.records[k] = self._complete(k, value, record)
+        self.apart[k] = self._raised(k, value)
+        self.records[k] = self._complete(k, self.apart[k], record)
 
     def _add(self, k: int, found: Found) -> None:
         """Keep a record that is better than what there is for this k."""
-        value, record = found
+        value, record = self._raised(k, found[0]), found[1]
         if record is not None and value <= self.upper[k]:
             self.upper[k] = value
             self.records[k] = self._complete(k, value, record)
+
+    def _raised(self, k: int, value: float) -> float:
+        """A bound for the exact entries, of which a record has to hold."""
+        return value + k * self.error / self.unit
 
     def _complete(self, k: int, value: float, record: dict[str, Any]) -> dict[str, Any]:
         return {"k": k, "upper": float(value * self.unit).hex(), **record}
@@ -344,7 +350,7 @@ class Recording:
         if k == 1:
             return above(float(candidates.variances.max())), {"rule": "variance"}
         found: list[Found] = [(candidates.screening.row_sum_bound(k), {"rule": "rows"})]
-        if self._is_data:
+        if self.cov.known_psd:
             found.append((float(self._variance_sums[k - 1]), {"rule": "variance"}))
         if np.isfinite(previous):
             nothing_left = {"rule": "tree", "features": [], "tree": "L"}
@@ -358,17 +364,13 @@ class Recording:
         known = [np.inf] * k
         known[m] = float(self.upper[m])
         lowest = self.candidates.lowest - self.cov.entry_error / self.unit
-        value = bound_from_smaller_k(k, known, lowest, is_psd=self._is_data)
+        value = bound_from_smaller_k(k, known, lowest, is_psd=self.cov.known_psd)
         return value, {"rule": "average", "from": m}
 
     @cached_property
     def _variance_sums(self) -> FloatArray:
         largest: FloatArray = -np.sort(-self.candidates.variances)
         return np.cumsum(largest[: len(self.upper)])
-
-    @property
-    def _is_data(self) -> bool:
-        return self.cov.known_psd  # of what has an origin: made from data
 
     def _tree(self, k: int, tau: float) -> Found:
         """Screening and a tree at τ; nothing if they do not close."""
@@ -436,10 +438,10 @@ class Recording:
                 shown.append(self.subject.level)
             if k > 0:
                 value = self.apart.get(k, float(self.upper[k]))
-                shown.append(above(value) * self.unit)
-            bound = max(shown)
-            claims.append(self._claim(result, bound))
-            weaker.append(weaker_message(result, bound))
+                # a checker in floats has errors of its own, no larger as a rule
+                shown.append(above(value) * self.unit + k * self.error)
+            claims.append(self._claim(result, max(shown)))
+            weaker.append(weaker_message(result, max(shown)))
         records = self._needed()
         header = {
             **header,

@@ -41,8 +41,8 @@ def replayed_result(result: Result, cov: Covariance, data: Any) -> Replay:
 
     A proof that says less than the result, is about another matrix than `cov`, is not
     written in its time, or whose data are not at hand, is left: the certificate is
-    checked in its place. So is one of our own that a checker cannot follow, as of a
-    matrix whose entries are far larger than its values: the certificate may well hold.
+    checked in its place. So is one of our own that a checker cannot follow: the
+    certificate may well hold.
 
     Raises
     ------

@@ -116,7 +116,7 @@ class SharedAscent:
         node, r = self.node, self.rank
         rho = node.multiplier = self._clamped(node.multiplier)
         found = relax(self.columns, node.density, rho, deadline, self._last)
-        if found is None:
+        if found is None or not found.is_finite:
             return False
         self._last = found
         self.steps += 1

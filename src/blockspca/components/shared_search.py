@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..bounds.direction_dual.columns import HostColumns
 from ..bounds.direction_dual.density import Density
 from ..bounds.direction_dual.problem import Problem, make_problem
 from ..bounds.direction_dual.relaxation import rounding_of_sum
@@ -32,18 +33,40 @@ ROOT_STEPS = 64
 CHILD_STEPS = 24
 DRAWN = 6  # sets drawn in a round
 SHARE = 0.5  # of the first density on the directions of the start
+# Of the sizes of columns: in other coordinates they are apart by as much as their size,
+# and a factorization of a nearly singular matrix is known to √eps.
+SAME = 1e-5
 
 
 @dataclass(frozen=True)
 class DualClaim:
     """The point of a bound, with the features whose columns it is about.
 
-    Which those are depends on the set from which the search began, `start`.
+    Which those are depends on the set from which the search began, `start`. `mark`,
+    a sum of the columns, tells in which coordinates the point is: those of samples, or
+    of a factor of the matrix. None in results that were stored without it.
     """
 
     features: tuple[int, ...]
     point: DualPoint | CopiesPoint
     start: tuple[int, ...]
+    mark: FloatArray | None = None
+
+    def is_for(self, columns: HostColumns) -> bool:
+        """Whether the columns of its features are in the coordinates of the point."""
+        n, point, mark = columns.shape[0], self.point, self.mark
+        across = point.U if isinstance(point, CopiesPoint) else point.density.Q
+        if across.ndim == 2 and len(across) != n:
+            return False
+        if mark is None:
+            return True
+        here, size = _mark(columns)
+        if mark.shape != here.shape:
+            return False
+        # Its length is that of the matrix, in any coordinates: data with another are
+        # other data, which the point is to prove the bound of as well.
+        longer = abs(float(np.linalg.norm(mark) - np.linalg.norm(here)))
+        return bool(longer > SAME * size or np.linalg.norm(mark - here) <= SAME * size)
 
 
 class SharedSearch:
@@ -204,7 +227,8 @@ class SharedSearch:
         self.bound = self._outward(root.bound)
         features = tuple(int(f) for f in self.problem.features)
         assert ascent.best is not None
-        self.root_claim = DualClaim(features, ascent.best, self.start)
+        mark, _ = _mark(self.problem.columns)
+        self.root_claim = DualClaim(features, ascent.best, self.start, mark)
         if steps is None and not self.is_small:
             self._descend(root, ascent.best)
 
@@ -426,8 +450,8 @@ class SharedSearch:
     def bound_of(self, claim: DualClaim) -> float | None:
         """Return what a point of the dual proves, computed again.
 
-        None if it has as many dimensions as data in another form, such as a matrix
-        where there are samples here: of those it says nothing.
+        None if it is in the coordinates of data in another form, such as a matrix where
+        there are samples here: of those it says nothing.
         """
         problem, features = self.problem, claim.features
         known = {*range(self.cov.n_features)}
@@ -445,8 +469,7 @@ class SharedSearch:
         if root is None:
             return np.inf
         point, n = claim.point, problem.columns.shape[0]
-        across = point.U if isinstance(point, CopiesPoint) else point.density.Q
-        if across.ndim == 2 and len(across) != n:
+        if not claim.is_for(problem.columns):
             return None
         if isinstance(point, CopiesPoint):
             usable = point.is_for(n, len(root.undecided))
@@ -457,6 +480,12 @@ class SharedSearch:
             return np.inf
         with single_threaded():
             return self._outward(self._proved_at(root, point, 1.0))
+
+
+def _mark(columns: HostColumns) -> tuple[FloatArray, float]:
+    """Return Σ c_i / i and Σ ‖c_i‖ / i, where plain sums may cancel."""
+    weights = 1 / np.arange(1.0, columns.shape[1] + 1)
+    return columns.combine(weights[:, None])[:, 0], float(weights @ columns.sizes)
 
 
 def _is_density(density: Density, n: int) -> bool:

@@ -61,6 +61,22 @@ def test_the_sum_is_that_of_the_best_directions(r: int) -> None:
     assert relax(DenseColumns(C), density, multiplier, deadline=Deadline(0.0)) is None
 
 
+def test_columns_whose_squares_underflow_are_taken_as_much() -> None:
+    """‖c‖⁴ is below any number where ‖c‖² is 2⁻⁵⁸⁰: what is taken was 0/0."""
+    rng = np.random.default_rng(0)
+    C, density, unit = (
+        rng.standard_normal((6, 15)),
+        random_density(6, 3, rng),
+        2.0**-290,
+    )
+    found = relax(DenseColumns(C), density, 2.0)
+    small = relax(DenseColumns(C * unit), density, 2.0 * unit**2)
+    assert found is not None
+    assert small is not None
+    assert small.is_finite
+    np.testing.assert_array_equal(small.relaxed_z, found.relaxed_z)
+
+
 def test_sparse_columns_are_dense_ones() -> None:
     rng = np.random.default_rng(1)
     X = sp.random_array((12, 20), density=0.3, random_state=rng).tocsc()

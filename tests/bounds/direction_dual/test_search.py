@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockspca as bs
+from blockspca.bounds.direction_dual import ascent
 from blockspca.bounds.direction_dual.density import Density
 from blockspca.bounds.direction_dual.problem import make_problem
+from blockspca.bounds.direction_dual.relaxation import Relaxation
 from blockspca.bounds.direction_dual.search import FirstLook, dual_bound
 from blockspca.bounds.direction_dual.settings import DualSettings
 from blockspca.covariance.covariance import Covariance
@@ -230,6 +233,27 @@ def test_a_first_look_that_is_short_is_gone_on_with(brute_force: Optimum) -> Non
     look = FirstLook(0.0, 0.0)
     found = dual_bound(cov, 3, target=target, nodes=300, first_look=look)
     assert optimum * (1 - 1e-12) <= found.value <= target * (1 + 1e-11)
+
+
+@pytest.mark.parametrize("steps", [0, 3])
+def test_an_ascent_ends_where_values_are_not_finite(
+    monkeypatch: pytest.MonkeyPatch, brute_force: Optimum, steps: int
+) -> None:
+    """The best bound so far is kept."""
+    cov = Covariance.from_data(np.random.default_rng(1).normal(size=(8, 14)))
+    relax, taken = ascent.relax, iter(range(100))
+
+    def limited(*args: Any, **kwargs: Any) -> Relaxation | None:
+        found = relax(*args, **kwargs)
+        assert found is not None
+        if next(taken) < steps:
+            return found
+        return replace(found, relaxed_z=np.full_like(found.relaxed_z, np.nan))
+
+    monkeypatch.setattr(ascent, "relax", limited)
+    found = dual_bound(cov, 3, nodes=1)
+    assert found.value >= brute_force(cov.submatrix(slice(None)), 3)
+    assert np.isfinite(found.value) == (steps > 0)
 
 
 @pytest.mark.parametrize("size", [1.0, 2.0**900])

@@ -172,7 +172,7 @@ class Ascent:
         return self.found
 
     def _step(self, deadline: Deadline) -> bool:
-        """Relax, and go on to the next density; False if time is up before that.
+        """Relax, and go on to the next density; False if time, or numbers, end it.
 
         None is begun that would not end in time, by how long those before it took.
         """
@@ -210,7 +210,8 @@ class Ascent:
         deadline: Deadline,
     ) -> Relaxation | None:
         multiplier, bound = self.multiplier, self.projection_bound
-        return relax(columns, density, multiplier, deadline, before, bound)
+        found = relax(columns, density, multiplier, deadline, before, bound)
+        return found if found is not None and found.is_finite else None
 
     def _clamped(self, multiplier: float) -> float:
         # From the largest projection on, the bound would be kρ for any density.

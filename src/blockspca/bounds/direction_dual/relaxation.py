@@ -95,6 +95,11 @@ class Relaxation:
         """Whether its products are those of the host, which bounds are proved by."""
         return isinstance(self.H, np.ndarray)
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether an ascent can go on from it: ρ or X may be too small for numbers."""
+        return bool(np.isfinite(self.size + self.relaxed_z.sum() + self.mu.sum()))
+
     def to_subspace(self, V: FloatArray, columns: Columns) -> Relaxation:
         """Return the sum in the coordinates of a space, as `columns` are."""
         Q = V.T @ self.Q
@@ -203,7 +208,8 @@ def _best_directions(
             break
         slope = (ratio / (mu + shifts)).sum(axis=0)
         mu = np.maximum(mu + f * (f - 1) / slope, 0.05 * mu)
-    pull = mass / (mu + shifts) ** 2
+    # In units, powers of two, of the least of a column: no square of it underflows.
+    pull = mass / np.ldexp(mu + shifts, -np.frexp(mu + shifts[-1])[1]) ** 2
     relaxed_z = (weights * pull).sum(axis=0) / pull.sum(axis=0)
     # (μ + ρw₀) (μI + ρX)⁻¹ c = c + Qh
     h = G * ((mu + shifts[-1]) / (mu + shifts[:-1]) - 1)
