@@ -17,21 +17,13 @@ from blockspca.certify import constrained
 from blockspca.certify.constrained import solve_constrained
 from blockspca.components.shared_search import SharedSearch
 from blockspca.limits import Budget
+from warned import warned
 
 COV = np.cov(np.random.default_rng(0).normal(size=(30, 60)).T)
 
 
 def stop(_event: bs.Event) -> None:
     raise KeyboardInterrupt
-
-
-def warned(call: Any, *arguments: Any, **options: Any) -> tuple[Any, list[str]]:
-    """Return what a call gives, and all that it warns of in this file."""
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        found = call(*arguments, **options)
-    assert all(one.filename == __file__ for one in said)
-    return found, [str(one.message) for one in said]
 
 
 def test_solve_says_how_far_the_proof_has_come() -> None:

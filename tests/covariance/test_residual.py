@@ -241,6 +241,30 @@ def test_a_score_that_is_nothing_but_rounding_is_the_one_left_out(order):
             assert regressed(cov, V).explained == pytest.approx(cov.diagonal().sum())
 
 
+@pytest.mark.parametrize("n", [256, 257, 513])  # one block of samples, and more
+@pytest.mark.parametrize(
+    "exponents", [(140, 132, 126, 120), (-100, -105, -110, -120), (8, 0, 0, -6)]
+)
+@pytest.mark.parametrize("kind", ["nothing left", "large means", "an ulp apart"])
+def test_columns_of_formed_data_are_exact_to_within_their_error(n, exponents, kind):
+    sizes = 10.0 ** np.array(exponents)
+    X = np.random.default_rng(n).normal(size=(n, 4)) * sizes
+    if kind == "nothing left":
+        X[:, 1] = X[:, 0] * (1 + 2.0**-52) + X[:, 1] * 1e-7
+    elif kind == "large means":
+        X += 1e4 * sizes
+    else:
+        X[:, 2] = X[:, 3] * (sizes[2] / sizes[3])
+        X[0, 2] = np.nextafter(X[0, 2], np.inf)
+    cov = Covariance.from_data(X).formed()
+    V = np.array([[1.0, 0, 0, 0], [0.6, 0.8, 0, 0]])
+    kept = regressed(cov, V)
+    assert kept.basis is not None
+    view = residual(cov, V)
+    expected = exact_residual(exact_covariance(X), V[list(kept.kept)])
+    assert largest_error(view, expected) <= view.entry_error
+
+
 def test_a_residual_by_blocks_of_samples_makes_no_copy_of_the_data() -> None:
     """Several blocks, each entry within its error; what knows the data is kept."""
     sizes = np.array([1e5, 1e3, 1.0, 1.0])

@@ -310,6 +310,7 @@ def test_a_lasso_counts_samples(page):
     drawn(page, "scores")
     draw_around(page)
     counted(page, "60 samples inside the line (")
+    assert page.locator("#sample").text_content().startswith("60 samples inside")
 
 
 def scrolls(page) -> bool:

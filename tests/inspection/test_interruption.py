@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,18 +11,10 @@ import pytest
 import blockspca as bs
 from blockspca.certificate import restated
 from blockspca.search.schur_tree import ProofTree
+from warned import warned
 
 A = np.corrcoef(np.random.default_rng(3).normal(size=(9, 12)).T)
 FLAT = np.eye(8) + 0.01 * np.corrcoef(np.random.default_rng(0).normal(size=(9, 8)).T)
-
-
-def warned(call: Any, *arguments: Any, **options: Any) -> tuple[Any, list[str]]:
-    """Return what a call gives, and all that it warns of in this file."""
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        found = call(*arguments, **options)
-    assert all(one.filename == __file__ for one in said)
-    return found, [str(one.message) for one in said]
 
 
 def interrupted_at(monkeypatch: Any, module: str, name: str, call: int) -> list[Any]:

@@ -238,3 +238,17 @@ def test_the_reference_of_tall_data_is_that_of_their_covariance(scale):
     means = [np.mean(np.log(curves), axis=0) for curves in (found.reference, plain)]
     error = np.std(np.log(plain), axis=0, ddof=1) * np.sqrt(2 / 40)
     assert (np.abs(means[0] - means[1]) < 4 * error + 1e-12).all()
+
+
+def test_factors_of_one_strength_are_mostly_taken_apart() -> None:
+    """As the page on choosing k says, with how often they are not."""
+    found = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(120, 30))
+        for j in range(3):
+            X[:, 10 * j : 10 * j + 10] += rng.normal(size=(120, 1))
+        found.append(bs.choose_k(X).k)
+    together = [k for k in found if k != 10]
+    assert 0 < len(together) <= 4
+    assert min(together) >= 18
