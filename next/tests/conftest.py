@@ -1,0 +1,41 @@
+"""Check that tests see this package; find the data folder; set up Hypothesis."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+import blockspca
+
+ROOT = Path(__file__).resolve().parent.parent
+
+if ROOT / "src" not in Path(blockspca.__file__).resolve().parents:
+    raise RuntimeError(
+        f"blockspca is imported from {blockspca.__file__}, not from {ROOT / 'src'}; "
+        "run the tests by `sh run.sh test`."
+    )
+
+hypothesis.settings.register_profile(
+    "push", max_examples=40, derandomize=True, deadline=None, database=None
+)
+hypothesis.settings.register_profile(
+    "nightly", max_examples=1000, derandomize=True, deadline=None, database=None
+)
+hypothesis.settings.register_profile(
+    "fresh", max_examples=10**6, deadline=None, database=None, print_blob=True
+)
+hypothesis.settings.load_profile(os.environ.get("BLOCKSPCA_HYPOTHESIS", "push"))
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """Return the folder of the real data sets, or skip."""
+    folder = os.environ.get(
+        "BLOCKSPCA_DATA", str(ROOT.parent.parent / "shared" / "data")
+    )
+    if not Path(folder).is_dir():
+        pytest.skip(f"the real data sets are not in {folder}; set BLOCKSPCA_DATA")
+    return Path(folder)
