@@ -1,0 +1,1 @@
+"""Proofs: screening, and the chain of bounds on opt(1), opt(2), …"""
