@@ -61,7 +61,9 @@ def average_bound(
     bounds = np.full(k, np.inf)
     sizes = np.arange(k)
     u = upper[2:k]
-    bounds[2:] = np.where(u >= lowest, lowest + (u - lowest) * (k - 1) / (sizes[2:] - 1), np.inf)
+    bounds[2:] = np.where(
+        u >= lowest, lowest + (u - lowest) * (k - 1) / (sizes[2:] - 1), np.inf
+    )
     if is_psd and k > 1:
         bounds[1:] = np.minimum(bounds[1:], upper[1:k] * (k / sizes[1:]))
     m = int(bounds.argmin()) if k > 1 else 0

@@ -1,1 +1,5 @@
-"""Rules for the features of a component: in or out, groups, one sign."""
+"""Rules about the features of a component: in or out, groups, overlap, one sign."""
+
+from .constraints import Constraints
+
+__all__ = ["Constraints"]

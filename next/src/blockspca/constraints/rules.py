@@ -79,7 +79,9 @@ class Rules:
 
     def allows(self, support: Indices) -> bool:
         """Tell whether a set counts."""
-        return bool((self.left(support) >= 0).all() and np.isin(self.root, support).all())
+        return bool(
+            (self.left(support) >= 0).all() and np.isin(self.root, support).all()
+        )
 
     def among(self, features: Indices) -> Rules:
         """Return the rules by positions in `features`, which contain the root."""

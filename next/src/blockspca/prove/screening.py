@@ -152,18 +152,16 @@ class Screening:
         if len(self._outside):
             # Partners that were not scanned have A_ij² ≤ A_ii A_jj.
             most = float(self._outside.max())
-            values = np.zeros((len(diagonal), k - 1))
-            values[:, : self._width] = self.values[:, : k - 1]
-            values = np.maximum((values + self.error) ** 2, (diagonal * most)[:, None])
+            values = (self.values[:, : k - 1] + self.error) ** 2
+            values = np.maximum(values, (diagonal * most)[:, None])
             norms = np.append(values.sum(axis=1), self._by_variance(k).max())
             diagonal = np.append(diagonal, most)
-        return float(levels(norms, diagonal, upper).max()) * (1 + SURE)
+        level = float(levels(norms, diagonal, upper).max())
+        return level + SURE * abs(level)
 
     def norms(self, q: int) -> FloatArray:
         """Bound the sum of the q largest squares of each row that was scanned."""
-        norms = self._squares[:, min(q, self._width) - 1]
-        beyond = max(q - self._width, 0) * self.values[:, -1] ** 2
-        return (np.sqrt(norms + beyond) + np.sqrt(q) * self.error) ** 2
+        return (np.sqrt(self._squares[:, q - 1]) + np.sqrt(q) * self.error) ** 2
 
     def row_sums(self, k: int) -> FloatArray | None:
         """Return A_ii plus the k − 1 largest |A_ij|; None if some were not scanned."""

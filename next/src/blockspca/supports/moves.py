@@ -45,8 +45,8 @@ def extended(
 
 def swapped(
     matrix: FloatArray, support: Indices, rules: Rules = FREE, most: int = MOST_SWAPS
-) -> tuple[Indices, float, FloatArray]:
-    """Swap one feature for another as long as λ rises; return S, λ(S) and x.
+) -> tuple[Indices, float, FloatArray, int]:
+    """Swap one feature for another as long as λ rises; return S, λ(S), x and rounds.
 
     With M = (τI − A_SS)⁻¹, V = M A_S· and q_j = A_jS V_j, by the Schur complement and the
     deletion formula for M,
@@ -57,7 +57,9 @@ def swapped(
     """
     diagonal = matrix.diagonal()
     value, x = leading_pair(at(matrix, support))
-    for _ in range(most if len(support) < len(matrix) else 0):
+    rounds = 0
+    while rounds < most and len(support) < len(matrix):
+        rounds += 1
         size = max(abs(value), float(np.abs(diagonal[support]).max()))
         tau = value + SHIFT * size
         rows = matrix.take(support, 0)
@@ -83,4 +85,4 @@ def swapped(
         if not raised > value:
             break
         support, value, x = candidate, raised, y
-    return support, value, x
+    return support, value, x, rounds
