@@ -43,6 +43,7 @@ class Rules:
     ) -> None:
         self.matrix, self.exact, self.records = matrix, exact, records
         self.upper: dict[int, float] = {}
+        self.include = np.array(sets.include, dtype=np.int64)
         self.lowest = float(matrix.diagonal.min()) - matrix.error
         self.label = np.full(matrix.size, -1)
         self.most = [most for most, _ in sets.groups]
@@ -103,6 +104,8 @@ class Rules:
         known = self.upper.get(m, np.inf)
         if not m < k or not np.isfinite(known):
             raise ProofError(f"k = {k}: no record of {m} features comes before")
+        if len(self.include):  # subsets do not include it
+            raise ProofError(f"k = {k}: no average is possible with `include`")
         u, needed = Fraction(known), []
         if m >= 2 and known >= self.lowest:
             a = Fraction(float(np.nextafter(self.lowest, -np.inf)))
@@ -117,12 +120,16 @@ class Rules:
         k, tau = record.k, record.upper
         smaller = {q: u for q, u in self.upper.items() if q < k}
         u = smaller.get(k - 1, np.inf)
-        features = self.screening.survivors(k, tau, u)
-        features = features[self.screening.top[features] > tau] if k == 1 else features
+        if k < len(self.include):
+            raise ProofError(f"k = {k}: `include` has more features")
+        features = self.include
+        if k > len(features):
+            features = self._order(self.screening.survivors(k, tau, u), record, u)
+            features = features[~np.isin(features, self.include)]
+            features = np.append(self.include, features)
         count = len(features)
         if count < k:
             return "screening leaves too few features"
-        features = self._order(features, record, u)
         numbers: Floats | Integers
         if self.exact is None:
             numbers = Floats(k, tau, smaller, self.lowest, self.matrix.error)
@@ -131,7 +138,7 @@ class Rules:
             block, bits, error = self.exact(features)
             numbers = Integers(k, tau, smaller, bits, error)
         search = Search(record, numbers, self.label[features], self.most)
-        search.run(block)
+        search.run(block, len(self.include))
         return f"{count} features after screening, {search.nodes} nodes"
 
     def _order(self, features: np.ndarray, record: Tree, u: float) -> np.ndarray:

@@ -64,8 +64,9 @@ class Screening:
         self, matrix: Matrix, questions: Sequence[tuple[int, float, float]]
     ) -> None:
         self.matrix = matrix
-        self.top = matrix.diagonal + matrix.error
-        self.top = self.top + 2 * UNIT * np.abs(self.top)
+        self.top = matrix.diagonal
+        if matrix.error > 0:
+            self.top = np.nextafter(self.top + matrix.error, np.inf)
         self._width = 2 * max((k for k, *_ in questions), default=0) + 16
         self._union = np.zeros(0, dtype=np.int64)
         for question in questions:

@@ -31,13 +31,32 @@ class Search:
         self.nodes, self.limit = 0, 2 * record.nodes + 16
         self.most = most
 
-    def run(self, block: Any) -> None:
-        """Show that no k-set of a block is above τ, or raise."""
+    def run(self, block: Any, include: int = 0) -> None:
+        """Show that no k-set of a block is above τ, or raise.
+
+        Sets must contain the first `include` features.
+        """
         if self.k > DEEPEST:
             raise ProofError(f"k = {self.k}: a tree can have k = {DEEPEST} at most")
-        if len(block):
-            G, unit = self.numbers.start(block)
-            self._node(G, unit, np.arange(len(G)), self.k, self.most)
+        G, unit = self.numbers.start(block)
+        F, room = np.arange(len(G)), self.most
+        for chosen in range(include):
+            if not (len(F) and F[0] == chosen):
+                return  # a group has no room for all of them
+            G, unit, F, room = self._choose(G, unit, F, 0, room)
+        self._node(G, unit, F, self.k - include, room)
+
+    def _choose(self, G: Any, unit: Any, F: np.ndarray, t: int, room: list[int]) -> Any:
+        """Return the node that chooses feature t of F, and has those after it."""
+        if not G[t, t] > 0:
+            raise self._above()
+        rest, group = np.arange(t + 1, len(F)), self.label[F[t]]
+        if group >= 0:
+            room = list(room)
+            room[group] -= 1
+            if not room[group]:
+                rest = rest[self.label[F[rest]] != group]
+        return *self.numbers.child(G, unit, t, rest), F[rest], room
 
     def _node(self, G: Any, unit: Any, F: np.ndarray, m: int, room: list[int]) -> None:
         self.nodes += 1
@@ -45,7 +64,7 @@ class Search:
             raise ProofError(
                 f"k = {self.k}: the search needs more than {self.limit} nodes"
             )
-        if len(F) < m:
+        if len(F) < m or m == 0:
             return
         if (G.diagonal() < 0).any():
             raise self._above()
@@ -61,15 +80,8 @@ class Search:
         if len(F) <= 2 * m and self.numbers.is_semidefinite(G, m):
             return
         for t in self._open(G, unit, m):
-            if not G[t, t] > 0:
-                raise self._above()
-            rest, after, group = np.arange(t + 1, len(F)), room, self.label[F[t]]
-            if group >= 0:
-                after = list(room)
-                after[group] -= 1
-                if not after[group]:
-                    rest = rest[self.label[F[rest]] != group]
-            self._node(*self.numbers.child(G, unit, t, rest), F[rest], m - 1, after)
+            G_t, unit_t, F_t, room_t = self._choose(G, unit, F, t, room)
+            self._node(G_t, unit_t, F_t, m - 1, room_t)
 
     def _above(self) -> ProofError:
         return ProofError(f"k = {self.k}: a set may be above `upper`")
