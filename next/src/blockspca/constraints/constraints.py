@@ -88,7 +88,7 @@ class Problem:
     cov : Covariance
         Restricted to `features`; raised if loadings must not be negative.
     features : array of int64
-        The numbers of its features in the whole matrix.
+        The numbers of its features in the whole matrix, which has n_features.
     rules : Rules
         By positions in `features`.
     """
@@ -96,7 +96,9 @@ class Problem:
     cov: Covariance
     features: Indices
     rules: Rules
-    nonnegative: bool = False
+    n_features: int
+    #: The matrix before its entries were raised, if loadings must not be negative.
+    unraised: Covariance | None = None
 
 
 def problem_of(cov: Covariance, constraints: Any, k: int, is_path: bool) -> Problem:
@@ -106,7 +108,7 @@ def problem_of(cov: Covariance, constraints: Any, k: int, is_path: bool) -> Prob
     """
     every = np.arange(cov.n_features)
     if constraints is None:
-        return Problem(cov, every, FREE)
+        return Problem(cov, every, FREE, len(every))
     if not isinstance(constraints, Constraints):
         raise TypeError(
             f"constraints = {constraints!r:.60} must be Constraints, not "
@@ -157,8 +159,8 @@ def problem_of(cov: Covariance, constraints: Any, k: int, is_path: bool) -> Prob
     if len(features) < d:
         cov = cov.subset(features)
     if constraints.nonnegative:
-        cov = raised(cov)
-    return Problem(cov, features, rules, bool(constraints.nonnegative))
+        return Problem(raised(cov), features, rules, d, cov)
+    return Problem(cov, features, rules, d)
 
 
 def limited_overlap(

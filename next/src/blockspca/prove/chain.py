@@ -43,10 +43,12 @@ class Chain:
     ----------
     bounds : list of Bound
         bounds[q] of opt(q), q = 1, …, k.
+    sizes : range
+        The q of the chain; it begins with the root, if there is one.
     q : int
-        The number of features whose proof is under way; above k at the end.
-    nodes : int
-        Nodes of all trees.
+        The size whose proof is under way; above k at the end.
+    nodes : list of int
+        Nodes of the trees of each size.
     """
 
     def __init__(
@@ -54,15 +56,15 @@ class Chain:
         cov: Covariance,
         k: int,
         rules: Rules,
-        screening: Screening,
+        screening: Screening | None,
         supports: Supports,
         run: Run,
     ) -> None:
         self._cov, self.k, self._rules, self._run = cov, k, rules, run
         self._screening, self._supports = screening, supports
         self.bounds = [Bound()] * (k + 1)
-        self._first = max(1, len(rules.root))
-        self.q, self.nodes = self._first, 0
+        self.sizes = range(max(1, len(rules.root)), k + 1)
+        self.q, self.nodes = self.sizes[0], [0] * (k + 1)
         # A little less than what was asked for: objectives are rounded.
         self._gap = max(SEARCH_GAP, 0.999 * (run.limits.gap or 0.0))
         self._wider = 1.0
@@ -120,14 +122,15 @@ class Chain:
 
     # -- bounds --------------------------------------------------------------------
 
-    def _margin(self, k: int, value: float) -> float:
+    def margin(self, k: int, value: float) -> float:
+        """Return what pays for rounding and errors of entries in a bound of k."""
         return margin(k, value, self._lowest, self._error)
 
     def _upper(self, q: int) -> FloatArray:
         """Return bounds on opt(m), m < q, of the computed matrix."""
         values = np.array([bound.value for bound in self.bounds[:q]])
         finite = np.isfinite(values)
-        values[finite] += self._margin(q, float(np.abs(values[finite]).max(initial=0)))
+        values[finite] += self.margin(q, float(np.abs(values[finite]).max(initial=0)))
         return values
 
     def _lower(self, q: int, name: str, record: Record) -> None:
@@ -141,39 +144,41 @@ class Chain:
         cov, screening, upper = self._cov, self._screening, self._upper(q)
 
         def raised(value: float) -> float:
-            return value + self._margin(q, value)
+            return value + self.margin(q, value)
 
         variance = variance_bound(cov.diagonal(), q, cov.known_psd)
-        self._lower(q, "variance", Variance(q, raised(variance)))
-        if q == 1:
+        if variance < math.inf:
+            self._lower(q, "variance", Variance(q, raised(variance)))
+        average, m = average_bound(q, upper, self._lowest, cov.known_psd)
+        if average < math.inf:
+            self._lower(q, "average", Average(q, raised(average), m))
+        if q == 1 or screening is None:
             return
         sums = screening.row_sums(q)
         if sums is not None:
             rows = float(sums.max()) + q * screening.error
             self._lower(q, "row sums", Rows(q, raised(rows)))
-        average, m = average_bound(q, upper, self._lowest, cov.known_psd)
-        if average < math.inf:
-            self._lower(q, "average", Average(q, raised(average), m))
         if upper[q - 1] < math.inf:
             level = screening.level(q, float(upper[q - 1]))
             self._lower(q, "screening", Tree(q, raised(level), (), 1))
 
     def _is_proved(self, q: int) -> bool:
         value, bound = self._supports.best[q].value, self.bounds[q].value
-        rounding = 1.01 * self._margin(q, value)
+        rounding = 1.01 * self.margin(q, value)
         return relative_gap(value, bound) <= self._gap or bound <= value + rounding
 
     # -- the search for one q ------------------------------------------------------
 
     def _begin(self) -> None:
         """Screen for q and plant its tree, unless q is proved without one."""
-        q, supports = self.q, self._supports
+        q, supports, screening = self.q, self._supports, self._screening
+        assert screening is not None
         self._bound_cheaply(q)
         if self._is_proved(q):
             self._go_on()
             return
         upper, value = self._upper(q), supports.best[q].value
-        room = self._margin(q, value)
+        room = self.margin(q, value)
         # What rounding hides is below the least gap, so that a set that the tree finds
         # is a better one.
         tau = value + max(self._gap * abs(value) - room, self._wider * room / 4)
@@ -181,12 +186,12 @@ class Chain:
             features = self._rules.root
         else:
             tau = max(tau, upper[q - 1])  # or the bound of q − 1 would say nothing
-            if tau + self._margin(q, tau) >= self.bounds[q].value:
+            if tau + self.margin(q, tau) >= self.bounds[q].value:
                 self._go_on()
                 return
-            features = self._screening.survivors(q, tau, float(upper[q - 1]))
+            features = screening.survivors(q, tau, float(upper[q - 1]))
         if len(features) > 4 * q + MANY and supports.try_rows(
-            q, self._screening.row_supports(q, ROWS)
+            q, screening.row_supports(q, ROWS)
         ):
             return
         if 32 * len(features) ** 2 > self._run.memory:
@@ -228,18 +233,18 @@ class Chain:
         before, nodes = search.entries, search.nodes
         search.advance(entries)
         self._run.spend(cost.tree(search.entries - before))
-        self.nodes += search.nodes - nodes
+        self.nodes[self.q] += search.nodes - nodes
 
     def _record(self, search: tree.Tree) -> None:
         q, tau = self.q, search.tau
         order = tuple(self._features[search.order].tolist())
-        record = Tree(q, tau + self._margin(q, tau), order, search.nodes)
+        record = Tree(q, tau + self.margin(q, tau), order, search.nodes)
         self._lower(q, "tree", record)
 
     def _close_open_nodes(self, search: tree.Tree) -> None:
         """Bound opt(q) by the open nodes of a tree: search at that level."""
         level = search.open_bound()
-        if search.ended or level + self._margin(self.q, level) >= self.bound.value:
+        if search.ended or level + self.margin(self.q, level) >= self.bound.value:
             return
         again = search.at(level)
         self._advance(again, max(SLICE, search.entries // 4))
@@ -261,6 +266,6 @@ class Chain:
                 k=q,
                 objective=self._supports.best[q].value,
                 bound=self.bounds[q].value,
-                nodes=self.nodes,
+                nodes=sum(self.nodes),
             )
         )

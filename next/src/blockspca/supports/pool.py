@@ -63,3 +63,11 @@ class Pool:
 def at(matrix: FloatArray, positions: Indices) -> FloatArray:
     """Return a principal submatrix; twice as fast as one index of two arrays."""
     return matrix.take(positions, 0).take(positions, 1)
+
+
+def first_pool(k: int) -> int:
+    """Return how many features the first supports are made of.
+
+    Ten for each place if that is cheap: swaps look at all entries among them.
+    """
+    return max(4 * k, min(10 * k, 100))

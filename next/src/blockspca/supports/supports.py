@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..linalg import cost
 from ..linalg.eigen import with_sign
 from ..progress import Event
 from ..validation import FloatArray, Indices
-from .moves import extended, swapped
+from .moves import MOST_SWAPS, extended, swapped
 from .pool import Pool
 
 ROWS = 100  # rows of A that are tried as supports if many features survive
@@ -47,7 +48,7 @@ class Supports:
         rules: Rules,
         run: Run,
         first: Indices,
-        start: tuple[Indices, ...] = (),
+        start: Sequence[Indices] = (),
     ) -> None:
         self._run, self.k_max = run, k_max
         self.pool = Pool(cov, rules)
@@ -71,21 +72,32 @@ class Supports:
         return new
 
     def find(self) -> None:
-        """Extend each support by one feature, then swap."""
+        """Extend each support by one feature, then swap.
+
+        If the call is over, sizes without a support get what costs nothing.
+        """
         begin = max(1, len(self.pool.rules.root))
         for k in range(begin, self.k_max + 1):
-            if k > begin + 1 and self._run.over():
-                self._take_over(k)
+            if len(self.best[k].features):
                 continue
             last = self.pool.positions(self.best[k - 1].features)
-            self._offer(k, extended(self.pool.matrix, last, k, self.pool.rules))
+            if k > begin and self._run.over() and k < self.k_max:
+                self._take_over(k)
+                continue
+            swaps = 0 if self._run.over() else MOST_SWAPS
+            self._offer(k, extended(self.pool.matrix, last, k, self.pool.rules), swaps)
             if k in self._start:
                 self.offer(k, self._start[k])
             if self.best[k].value < self.best[k - 1].value:  # by rounding
                 self._take_over(k)
-            done = {"done": k, "total": self.k_max, "k": k}
             self._run.tell(
-                Event(stage="supports", objective=self.best[k].value, **done)
+                Event(
+                    stage="supports",
+                    done=k,
+                    total=self.k_max,
+                    k=k,
+                    objective=self.best[k].value,
+                )
             )
 
     def offer(self, k: int, features: Indices) -> bool:
@@ -100,9 +112,9 @@ class Supports:
             return False
         return self._offer(k, self.pool.positions(self.best[k].features))
 
-    def _offer(self, k: int, positions: Indices) -> bool:
+    def _offer(self, k: int, positions: Indices, swaps: int = MOST_SWAPS) -> bool:
         pool = self.pool
-        positions, value, x, rounds = swapped(pool.matrix, positions, pool.rules)
+        positions, value, x, rounds = swapped(pool.matrix, positions, pool.rules, swaps)
         self._run.spend(cost.swaps(rounds * k * (k + 2) * len(pool)))
         if not value > self.best[k].value:
             return False
@@ -134,7 +146,8 @@ class Supports:
         blocks = self.pool.matrix[positions[:, :, None], positions[:, None, :]]
         values = np.linalg.eigvalsh(blocks)[:, -1]
         order = np.argsort(-values, kind="stable")[:STARTS]
-        return any([self._offer(k, positions[row]) for row in order])
+        better = [self._offer(k, positions[row]) for row in order]
+        return any(better)
 
     def objective(self, k: int) -> tuple[FloatArray, float]:
         """Return x and x'Ax of k, by A itself."""
