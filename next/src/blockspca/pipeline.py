@@ -203,10 +203,10 @@ def result_of(
             RuntimeWarning,
         )
         bound = Bound()
-    evidence = renumbered(bound.evidence, problem.features)
+    evidence = renumbered(bound.evidence, problem.features.tolist())
     if problem.unraised is not None:
         # The evidence is about the raised matrix, which no checker has.
-        x, objective = nonnegative_pair(problem.unraised.submatrix(features))
+        objective, x = nonnegative_pair(problem.unraised.submatrix(features))
         evidence = ()
     loadings = np.zeros(whole.n_features)
     loadings[problem.features[features]] = x

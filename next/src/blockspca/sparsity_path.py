@@ -1,4 +1,4 @@
-"""The sparsity path: one result for each k = 1, 2, …"""
+"""The sparsity path: one result for each k."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class SparsityPath:
     --------
     >>> import numpy as np
     >>> from blockspca.pipeline import solve_path
-    >>> path = solve_path(np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]]), 2)
+    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
+    >>> path = solve_path(A, 2)
     >>> [result.support.tolist() for result in path], path[2].status.value
     ([[0], [0, 1]], 'optimal')
     """

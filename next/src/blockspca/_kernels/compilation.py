@@ -61,7 +61,8 @@ def announced(names: list[str]) -> Iterator[None]:
 
 def compile_all() -> int:
     """Compile all kernels in processes; return how many files failed."""
-    waiting, running, failed = kernel_files(), {}, 0
+    waiting, failed = kernel_files(), 0
+    running: dict[str, subprocess.Popen[bytes]] = {}
     while waiting or running:
         while waiting and len(running) < (cpu_count() or 1):
             name = waiting.pop()

@@ -1,4 +1,4 @@
-"""Rules about the features of a component, as users write them and as searches use them."""
+"""Rules about the features of a component, as users write them, checked."""
 
 from __future__ import annotations
 
@@ -217,7 +217,8 @@ def group_labels(groups: Any, d: int, names: Names) -> list[Any]:
     )
     if by_name and all(isinstance(name, str) for name in groups.index):
         # A Series may have the names of more features than there are.
-        groups = {name: group for name, group in groups.items() if name in set(names)}
+        own = set(names or ())
+        groups = {name: group for name, group in groups.items() if name in own}
     if isinstance(groups, Mapping):
         pairs: list[tuple[Any, Any]] = list(groups.items())
         if pairs and all(is_list(value) for _, value in pairs):

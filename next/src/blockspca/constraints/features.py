@@ -28,8 +28,9 @@ def indices_of(features: Any, d: int, names: Names, argument: str) -> Indices:
     Examples
     --------
     >>> from blockspca.constraints.features import indices_of
-    >>> indices_of(["RPL*", "MALAT1"], 4, ("RPL3", "MALAT1", "RPL10", "ACTB"), "exclude")
-    array([0, 1, 2])
+    >>> names = ("RPL3", "MALAT1", "RPL10", "ACTB")
+    >>> indices_of(["RPL*", "ACTB"], 4, names, "exclude")
+    array([0, 2, 3])
     """
     if isinstance(features, (str, bytes, numbers.Integral)):
         raise TypeError(

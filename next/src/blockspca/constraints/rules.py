@@ -1,7 +1,7 @@
 """Which sets of features count, by index: what searches for sets need of constraints.
 
-A set counts if it contains `root` and has at most `room[g]` features of each group g.
-A feature is in one group or in none. All subsets of a set keep the limits of groups that
+A set counts if it contains `root` and has at most `room[g]` features of each group g. A
+feature is in one group or in none. All subsets of a set keep the limits of groups that
 the set keeps.
 """
 

@@ -1,1 +1,1 @@
-"""Proofs: screening, and the chain of bounds on opt(1), opt(2), …"""
+"""Provers: screening, and the chain of bounds on opt(1), …, opt(k)."""

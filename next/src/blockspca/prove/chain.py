@@ -6,8 +6,8 @@ both use the bound of q − 1. U_q = τ + margin holds for the exact matrix; U_m
 bounds opt(m) of the computed one, which is what they search.
 
 There is one τ for each q. A search that is cut short gives a bound, too: the largest w
-of its open nodes. As the record of a tree at w it is searched once more, which takes far
-less, because what was open at τ is closed at w.
+of its open nodes. As the record of a tree at w it is searched once more, which takes
+far less, because what was open at τ is closed at w.
 """
 
 from __future__ import annotations

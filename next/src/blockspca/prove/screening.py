@@ -1,7 +1,7 @@
 """Nested screening: the features that can be in a k-set whose eigenvalue exceeds τ.
 
-Let S be a k-set with λ(S) > τ ≥ upper ≥ opt(k − 1), i in S and T = S ∖ {i}. Split a unit
-vector into its i-th entry and the rest:
+Let S be a k-set with λ(S) > τ ≥ upper ≥ opt(k − 1), i in S and T = S ∖ {i}. Split a
+unit vector into its i-th entry and the rest:
 
     λ(S) ≤ λmax [[A_ii, ‖A_iT‖], [‖A_iT‖, λ(T)]].
 
@@ -11,12 +11,13 @@ upper and ‖A_iT‖² ≤ r², the sum of the k − 1 largest squares of row i,
     A_ii ≤ τ and r² ≤ (τ − A_ii)(τ − upper)
 
 is in no such set. Without it the r of other features can only shrink: repeat. If sets
-have to keep limits of groups or to contain a root, T does so, too, for all i outside the
-root. So opt is about such sets, and the root stays.
+have to keep limits of groups or to contain a root, T does so, too, for all i outside
+the root. So opt is about such sets, and the root stays.
 
-**Variances alone.** If A is positive semidefinite, A_ij² ≤ A_ii A_jj, so r² ≤ A_ii times
-the sum of the k − 1 largest variances, and a feature of small variance drops out before
-any covariance is computed. Of raw measurements a few hundred features are scanned.
+**Variances alone.** If A is positive semidefinite, A_ij² ≤ A_ii A_jj, so r² ≤ A_ii
+times the sum of the k − 1 largest variances, and a feature of small variance drops out
+before any covariance is computed. Of raw measurements a few hundred features are
+scanned.
 
 **A bound.** If τ is so high that no feature stays, opt(k) ≤ τ. The least such τ is the
 largest λmax [[A_ii, r], [r, upper]] over i. It is the record of a tree with one node.
@@ -137,7 +138,7 @@ class Screening:
         return self._named(survivors[:count])
 
     def _unscanned(self, k: int, tau: float, upper: float) -> int:
-        """Return how many features variances do not rule out before they are scanned."""
+        """Return how many unscanned features variances do not rule out."""
         if len(self._outside) == 0:
             return 0
         return int(can_matter(self._by_variance(k), self._outside, tau, upper).sum())

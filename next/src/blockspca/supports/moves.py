@@ -12,8 +12,8 @@ from ..linalg.eigen import leading_pair
 from ..validation import FloatArray, Indices
 from .pool import at
 
-# How far above λ(S) the test of swaps puts τ, in units of the largest entry: small gains
-# are seen, and τI − A_SS stays well conditioned.
+# How far above λ(S) the test of swaps puts τ, in units of the largest entry: small
+# gains are seen, and τI − A_SS stays well conditioned.
 SHIFT = 1e-7
 MOST_SWAPS = 1000
 
@@ -48,8 +48,8 @@ def swapped(
 ) -> tuple[Indices, float, FloatArray, int]:
     """Swap one feature for another as long as λ rises; return S, λ(S), x and rounds.
 
-    With M = (τI − A_SS)⁻¹, V = M A_S· and q_j = A_jS V_j, by the Schur complement and the
-    deletion formula for M,
+    With M = (τI − A_SS)⁻¹, V = M A_S· and q_j = A_jS V_j, by the Schur complement and
+    the deletion formula for M,
 
         λ(S ∖ {i} ∪ {j}) > τ   ⇔   A_jj + q_j − V_ij² / M_ii > τ.
 
