@@ -127,8 +127,8 @@ class Chain:
         return margin(k, value, self._lowest, self._error)
 
     def _upper(self, q: int) -> FloatArray:
-        """Return bounds on opt(m), m < q, of the computed matrix."""
-        values = np.array([bound.value for bound in self.bounds[:q]])
+        """Return bounds on opt(m), m < q, of the computed matrix, and ∞ for q."""
+        values = np.array([*(bound.value for bound in self.bounds[:q]), math.inf])
         finite = np.isfinite(values)
         values[finite] += self.margin(q, float(np.abs(values[finite]).max(initial=0)))
         return values
@@ -148,7 +148,10 @@ class Chain:
 
         variance = variance_bound(cov.diagonal(), q, cov.known_psd)
         if variance < math.inf:
-            self._lower(q, "variance", Variance(q, raised(variance)))
+            # One A_ii is not rounded.
+            exact = q == 1 and self._error == 0
+            upper_bound = variance if exact else raised(variance)
+            self._lower(q, "variance", Variance(q, upper_bound))
         average, m = average_bound(q, upper, self._lowest, cov.known_psd)
         if average < math.inf:
             self._lower(q, "average", Average(q, raised(average), m))

@@ -121,6 +121,8 @@ class Tree:
         self._again = partial(
             Tree, matrix, k, root=root, label=label, room=room, memory=memory
         )
+        if len(upper) != k + 1:
+            raise ValueError(f"upper has {len(upper)} bounds and must have {k + 1}")
         self._upper = upper
         self.closed, self.failed = False, ""
         self.found: Indices | None = None
