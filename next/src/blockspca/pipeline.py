@@ -180,7 +180,10 @@ def results_of(
         chain = Chain(cov, k, rules, screening, supports, run)
     chain.finish()
     whole.check_unchanged()
-    return [result_of(problem, q, chain, supports, run, whole) for q in chain.sizes]
+    sets = sets_of(problem)
+    return [
+        result_of(problem, q, chain, supports, run, whole, sets) for q in chain.sizes
+    ]
 
 
 def result_of(
@@ -190,6 +193,7 @@ def result_of(
     supports: Supports,
     run: Run,
     whole: Covariance,
+    sets: Sets,
 ) -> Result:
     """Return the record of q, by the features of the whole matrix."""
     features = supports.best[q].features
@@ -203,7 +207,9 @@ def result_of(
             RuntimeWarning,
         )
         bound = Bound()
-    evidence = renumbered(bound.evidence, problem.features.tolist())
+    evidence = bound.evidence
+    if sets.without:
+        evidence = renumbered(evidence, problem.features.tolist())
     if problem.unraised is not None:
         # The evidence is about the raised matrix, which no checker has.
         objective, x = nonnegative_pair(problem.unraised.submatrix(features))
@@ -221,7 +227,7 @@ def result_of(
         work=run.work,
         nodes=chain.nodes[q],
         feature_names=whole.feature_names,
-        sets=sets_of(problem),
+        sets=sets,
         identity=whole.identity,
     )
 
@@ -229,8 +235,10 @@ def result_of(
 def sets_of(problem: Problem) -> Sets:
     """Return which sets count, by the features of the whole matrix."""
     rules, features = problem.rules, problem.features
+    without = np.ones(problem.n_features, dtype=bool)
+    without[features] = False
     return Sets(
-        without=tuple(np.setdiff1d(np.arange(problem.n_features), features).tolist()),
+        without=tuple(np.flatnonzero(without).tolist()),
         include=tuple(features[rules.root].tolist()),
         groups=tuple(
             (int(most), tuple(features[rules.label == g].tolist()))
