@@ -7,6 +7,7 @@ numbers has a relative error of at most (q + 4)u; `UP` and the like allow twice 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
@@ -49,12 +50,20 @@ def up(x: np.ndarray, terms: int = 0) -> np.ndarray:
     return x * (1 + (2 * terms + 16) * UNIT)
 
 
-def row_sums_above(matrix: Matrix, k: int) -> float:
-    """Return a number that is at least the bound of the rule `rows`."""
+def largest_row_sum(matrix: Matrix, k: int) -> Fraction:
+    """Return a number that is at least the bound of the rule `rows`.
+
+    Rows that rounding does not separate from the largest are added exactly.
+    """
     values, _, error = matrix.lists(np.arange(matrix.size), k - 1)
-    sums = up(values.sum(axis=1) + (k - 1) * error, k)
-    total = matrix.diagonal + matrix.error + sums
-    return float((total + 4 * UNIT * (np.abs(matrix.diagonal) + sums)).max())
+    sums = matrix.diagonal + values.sum(axis=1)
+    sizes = np.abs(matrix.diagonal) + values.sum(axis=1)
+    near = np.flatnonzero(sums >= sums.max() - (4 * k + 16) * UNIT * sizes.max())
+    largest = max(
+        sum(map(Fraction, values[i].tolist()), Fraction(float(matrix.diagonal[i])))
+        for i in near
+    )
+    return largest + Fraction(matrix.error) + (k - 1) * Fraction(error)
 
 
 class Screening:
