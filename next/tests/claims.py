@@ -131,6 +131,9 @@ def component(
 
 
 def entry_error(case: Case) -> float:
+    """Return how far entries of the covariance may be from the exact ones."""
+    if not case.problem.from_samples and case.weight is None:
+        return 0.0
     return float(case.cov.entry_error)
 
 
@@ -206,7 +209,7 @@ def evidence(case: Case, result: Any, pick: int = 0) -> None:
 def refused(result: Any, case: Case) -> bool:
     try:
         check = bs.verify(result, case.cov)
-    except (bs.VerificationError, ValueError, TypeError):
+    except (bs.VerificationError, ValueError, TypeError, IndexError):
         return True
     return not getattr(check, "complete", True)
 
@@ -219,15 +222,13 @@ def altered(evidence: Any, pick: int) -> Any:
         if is_dataclass(value):
             for item in fields(value):
                 collect(getattr(value, item.name), (*path, item.name))
-        elif isinstance(value, (tuple, list, np.ndarray)) and np.ndim(value) < 2:
+        elif isinstance(value, np.ndarray):
+            leaves.extend((*path, index) for index in range(value.size))
+        elif isinstance(value, (tuple, list)):
             for index, item in enumerate(value):
                 collect(item, (*path, index))
         elif isinstance(value, (int, float, np.number)):
             leaves.append(path)
-
-    collect(evidence, ())
-    if not leaves:
-        return None
 
     def changed(value: Any, path: tuple[Any, ...]) -> Any:
         if not path:
@@ -236,11 +237,16 @@ def altered(evidence: Any, pick: int) -> Any:
         if is_dataclass(value):
             inner = changed(getattr(value, path[0]), path[1:])
             return replace(value, **{path[0]: inner})
+        if isinstance(value, np.ndarray):
+            copy = value.copy()
+            copy.flat[path[0]] = changed(copy.flat[path[0]], ())
+            return copy
         items = list(value)
         items[path[0]] = changed(items[path[0]], path[1:])
-        return np.array(items) if isinstance(value, np.ndarray) else type(value)(items)
+        return type(value)(items)
 
-    return changed(evidence, leaves[pick % len(leaves)])
+    collect(evidence, ())
+    return changed(evidence, leaves[pick % len(leaves)]) if leaves else evidence
 
 
 # -- other answers ---------------------------------------------------------------------
