@@ -6,12 +6,16 @@ the old package.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from blockspca import (
     Constraints,
     Covariance,
     SparsePCA,
+    Status,
     VerificationError,
     alternatives,
     contrastive,
@@ -53,3 +57,30 @@ def Limits(
 
 def solve_blocks(cov: Any, k: int, *, solver: Any = None, threshold: Any = None) -> Any:
     return solve(cov, k, solver=solver, threshold=threshold, certify=False)
+
+
+def restated(result: Any, x: Any, objective: float, upper_bound: float) -> Any:
+    """Return a result, and its certificate, with another component and bound."""
+    support = np.flatnonzero(x)
+    status = Status.FEASIBLE
+    *steps, last = result.certificate.steps or (None,)
+    if last is not None:
+        steps.append(replace(last, upper_bound=upper_bound))
+    certificate = replace(
+        result.certificate,
+        support=tuple(support.tolist()),
+        loadings=tuple(x[support].tolist()),
+        objective=objective,
+        upper_bound=upper_bound,
+        status=status,
+        steps=tuple(steps),
+    )
+    return replace(
+        result,
+        x=x,
+        support=support,
+        objective=objective,
+        upper_bound=upper_bound,
+        status=status,
+        certificate=certificate,
+    )

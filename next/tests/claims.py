@@ -182,28 +182,31 @@ def evidence(case: Case, result: Any, pick: int = 0) -> None:
     try:
         bs.verify(result, case.cov)
     except bs.VerificationError as error:
-        raise WrongClaim(f"verify refuses a result that holds: {error}") from error
-    if not hasattr(result, "bound"):  # BASE has no evidence to change
-        return
-    bound = result.bound
+        raise WrongClaim(f"verify refuses what holds: {error}") from error
     lower = reached - max(1e-6 * abs(reached), 1e-9 * case.scale)
     x = np.zeros(len(best_x))
     x[int(np.diagonal(case.exact).argmin())] = 1.0  # a poor x, to be below the bound
-    if lower >= judge.quotient_below(case.exact, x) and not case.rules:
-        poor = replace(
-            result,
-            x=x,
-            support=np.flatnonzero(x),
-            objective=float(x @ case.exact.astype(float) @ x),
-            bound=replace(bound, value=lower),
-        )
+    objective = float(judge.quotient_below(case.exact, x))
+    if lower >= objective and not case.rules:
+        poor = restated(result, x, objective, lower)
         require(refused(poor, case), f"verify accepts {lower!r}, reached {reached!r}")
-    changed = replace(
-        result, bound=replace(bound, evidence=altered(bound.evidence, pick))
-    )
-    if not refused(changed, case):
+    if hasattr(result, "bound"):  # BASE has no evidence to change
+        record = altered(result.bound.evidence, pick)
+        changed = replace(result, bound=replace(result.bound, evidence=record))
         value = float(changed.upper_bound)
-        require(value >= reached, f"verify accepts {value!r} on changed evidence")
+        require(
+            value >= reached or refused(changed, case),
+            f"verify accepts {value!r} on changed evidence, reached {reached!r}",
+        )
+
+
+def restated(result: Any, x: Array, objective: float, upper_bound: float) -> Any:
+    """Return the result with another component and another bound."""
+    if hasattr(bs, "restated"):
+        return bs.restated(result, x, objective, upper_bound)
+    bound = replace(result.bound, value=upper_bound)
+    support = np.flatnonzero(x)
+    return replace(result, x=x, support=support, objective=objective, bound=bound)
 
 
 def refused(result: Any, case: Case) -> bool:

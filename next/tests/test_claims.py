@@ -6,6 +6,7 @@ fresh ones until the time is over, and fails only for a wrong claim.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import time
@@ -271,16 +272,12 @@ def test_fresh_claims_hold() -> None:
     deadline = time.monotonic() + SECONDS
     others: dict[str, str] = {}
     examples = 0
-    while time.monotonic() < deadline:
-        name = random.choice(BUILT)
-        number = random.getrandbits(32)
 
+    def draw(name: str, number: int) -> None:
         @hypothesis.seed(number)
-        @hypothesis.settings(
-            max_examples=20, phases=[hypothesis.Phase.generate], print_blob=False
-        )
+        @hypothesis.settings(max_examples=20, phases=[hypothesis.Phase.generate])
         @hypothesis.given(cases(CALLS[name]))
-        def hold(drawn: tuple[Case, str, int], name: str = name) -> None:
+        def hold(drawn: tuple[Case, str, int]) -> None:
             nonlocal examples
             if time.monotonic() > deadline:
                 return
@@ -288,18 +285,17 @@ def test_fresh_claims_hold() -> None:
             try:
                 judged(CALLS[name], *drawn)
             except claims.WrongClaim as error:
-                raise claims.WrongClaim(f"{name}: {drawn}: {error}") from error
+                print(f"\nseed {number} of call {name!r}: {error}\n{drawn}")
+                raise
             except Exception as error:
                 kind = f"{name}: {type(error).__name__}: {str(error)[:80]}"
                 others.setdefault(kind, repr(drawn))
 
-        try:
-            hold()
-        except claims.WrongClaim:
-            print(f"\nseed {number} of call {name!r}")
-            raise
-        except hypothesis.errors.Unsatisfiable:
-            continue
+        hold()
+
+    while time.monotonic() < deadline:
+        with contextlib.suppress(hypothesis.errors.Unsatisfiable):
+            draw(random.choice(BUILT), random.getrandbits(32))
     print(f"\n{examples} fresh examples in {SECONDS:g} s, no wrong claim")
     for kind, drawn in others.items():
         print(f"not a claim, but look at it: {kind}\n    {drawn}")

@@ -278,11 +278,12 @@ class Problem:
     seed: int = 0
     change: str = "as_it_is"
     variant: str = "as it is"
-    entries: tuple[float, ...] = ()  # of the family "entries", upper triangle by rows
+    #: of the family "entries" the upper triangle, of "samples" all, by rows
+    entries: tuple[float, ...] = ()
 
     @property
     def from_samples(self) -> bool:
-        return self.family in SAMPLES
+        return self.family in SAMPLES or self.family == "samples"
 
     @property
     def standardised(self) -> bool:
@@ -317,6 +318,8 @@ class Problem:
             A = np.zeros((self.d, self.d))
             A[np.triu_indices(self.d)] = self.entries
             array = symmetric(A)
+        elif self.family == "samples":
+            array = np.reshape(self.entries, (-1, self.d))
         elif self.from_samples:
             array = change(SAMPLES[self.family](self.d, rng), rng)
         else:
@@ -362,6 +365,20 @@ class Problem:
         return replace(self, variant=variant)
 
 
+def matrix(A: Any) -> Problem:
+    """Return the problem of a matrix."""
+    A = np.asarray(A, dtype=float)
+    entries = tuple(A[np.triu_indices(len(A))].tolist())
+    return Problem("entries", len(A), entries=entries)
+
+
+def samples(X: Array, scale: bool = False) -> Problem:
+    """Return the problem of samples."""
+    change = "standardised" if scale else "as_it_is"
+    entries = tuple(X.ravel().tolist())
+    return Problem("samples", X.shape[1], change=change, entries=entries)
+
+
 def to_fractions(array: Array) -> Array:
     """Return exact fractions of floats or long doubles."""
     pairs = [Fraction(*value.as_integer_ratio()) for value in array.ravel()]
@@ -370,6 +387,9 @@ def to_fractions(array: Array) -> Array:
 
 def to_longdouble(array: Array) -> Array:
     """Return long doubles within 2⁻⁶² of fractions, relative to each."""
+    largest = max(map(abs, array.ravel()), default=0)
+    if 0 < largest < Fraction(1, 2**400):  # halves of floats would lose digits
+        return to_longdouble(array * 2**1000) * np.ldexp(np.longdouble(1), -1000)
     high = array.astype(np.float64)
     low = (array - to_fractions(high)).astype(np.float64)
     return high.astype(np.longdouble) + low.astype(np.longdouble)
