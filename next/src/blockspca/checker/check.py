@@ -56,7 +56,7 @@ class Rules:
                 u = least.get(record.k - 1, np.inf)
                 questions.append((record.k, record.upper, u))
             least[record.k] = min(record.upper, least.get(record.k, np.inf))
-        self.screening = Screening(matrix, questions)
+        self.screening = Screening(matrix, questions, self.include)
 
     def run(self) -> list[Step]:
         """Check all records; return them with what was seen."""
@@ -130,13 +130,13 @@ class Rules:
             return "screening leaves too few features"
         numbers: Floats | Integers
         if self.exact is None:
-            numbers = Floats(k, tau, smaller, self.lowest, self.matrix.error)
-            block = np.array(self.matrix.block(features))
+            block = self.matrix.block(features)
+            numbers = Floats(k, tau, smaller, block, self.lowest, self.matrix.error)
         else:
             block, bits, error = self.exact(features)
-            numbers = Integers(k, tau, smaller, bits, error)
+            numbers = Integers(k, tau, smaller, block, bits, error)
         search = Search(record, numbers, self.label[features], self.most)
-        search.run(block, len(self.include))
+        search.run(len(self.include))
         return f"{count} features after screening, {search.nodes} nodes"
 
     def _order(self, features: np.ndarray, record: Tree, u: float) -> np.ndarray:

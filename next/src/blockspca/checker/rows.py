@@ -67,11 +67,19 @@ def largest_row_sum(matrix: Matrix, k: int) -> Fraction:
 
 
 class Screening:
-    """Drops features by Lemma 1, for several questions (k, τ, u)."""
+    """Drops features by Lemma 1, for several questions (k, τ, u).
+
+    Features that all sets include stay: u says nothing about sets without them.
+    """
 
     def __init__(
-        self, matrix: Matrix, questions: Sequence[tuple[int, float, float]]
+        self,
+        matrix: Matrix,
+        questions: Sequence[tuple[int, float, float]],
+        include: np.ndarray,
     ) -> None:
+        self._stays = np.zeros(matrix.size, dtype=bool)
+        self._stays[include] = True
         self.matrix = matrix
         self.top = matrix.diagonal
         if matrix.error > 0:
@@ -113,7 +121,7 @@ class Screening:
         while self.matrix.is_psd and k > 1 and u <= tau:
             largest = np.sort(top[alive])[::-1][: k - 1].sum()
             squares = up(top * largest, k)
-            out = alive & self._excluded(squares, self.top, tau, u)
+            out = alive & ~self._stays & self._excluded(squares, self.top, tau, u)
             if not out.any():
                 break
             alive &= ~out
@@ -146,6 +154,7 @@ class Screening:
         top = self.top[features]
         while True:
             rows = np.flatnonzero(alive)
+            stays = self._stays[features[rows]]
             inside = alive[positions[rows]] & (positions[rows] >= 0)
             inside &= np.cumsum(inside, axis=1) <= k - 1
             squares = (values[rows] ** 2 * inside).sum(axis=1)
@@ -154,7 +163,7 @@ class Screening:
             norms = up(np.sqrt(squares), values.shape[1]) + up(
                 np.sqrt(np.float64(k)) * error
             )
-            out = rows[self._excluded(up(norms**2), top[rows], tau, u)]
+            out = rows[~stays & self._excluded(up(norms**2), top[rows], tau, u)]
             if not len(out):
                 return alive
             alive[out] = False
