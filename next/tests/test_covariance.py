@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 
+import anndata as ad
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -13,8 +16,10 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+import blockspca
 from blockspca.call import one_call
-from blockspca.covariance import Covariance, DataChangedError
+from blockspca.covariance import Covariance, DataChangedError, as_covariance
+from blockspca.covariance import files as files_module
 from blockspca.covariance import tables as tables_module
 from exact import exact_covariance, hard_columns, worst_error
 
@@ -22,6 +27,36 @@ from exact import exact_covariance, hard_columns, worst_error
 def memmap(X, folder):
     np.save(folder / "x.npy", X)
     return np.load(folder / "x.npy", mmap_mode="r")
+
+
+def hdf5(X, folder):
+    import h5py
+
+    file = h5py.File(folder / f"{len(list(folder.iterdir()))}.h5", "w")
+    return file.create_dataset("X", data=X)
+
+
+def zarray(X, folder):
+    import zarr
+
+    path = str(folder / f"{len(list(folder.iterdir()))}.zarr")
+    return zarr.create_array(store=path, data=X, chunks=(2, 3))
+
+
+def group(X, folder):
+    import anndata
+    import h5py
+
+    path = folder / f"{len(list(folder.iterdir()))}.h5ad"
+    with h5py.File(path, "w") as file:
+        anndata.io.write_elem(file, "X", X)
+    return h5py.File(path)["X"]
+
+
+def dask_array(X, folder, kind=np.asarray):
+    import dask.array as da
+
+    return da.from_array(X, chunks=(2, 3)).map_blocks(kind)
 
 
 FORMS = {
@@ -35,6 +70,13 @@ FORMS = {
     "memmap": memmap,
     "pandas": lambda X, folder: pd.DataFrame(X).add_prefix("x"),
     "polars": lambda X, folder: pl.DataFrame(X),
+    "anndata": lambda X, folder: ad.AnnData(X),
+    "hdf5": hdf5,
+    "hdf5-csr": lambda X, folder: group(sp.csr_matrix(X), folder),
+    "hdf5-csc": lambda X, folder: group(sp.csc_matrix(X), folder),
+    "zarr": zarray,
+    "dask": dask_array,
+    "dask-csr": lambda X, folder: dask_array(X, folder, sp.csr_array),
 }
 
 
@@ -43,6 +85,8 @@ def form(request, tmp_path, monkeypatch):
     """Return a function X → the same numbers in another form, in several blocks."""
     monkeypatch.setattr(tables_module, "ENTRIES", 12)
     monkeypatch.setattr(tables_module, "STORED", 5)
+    monkeypatch.setattr(files_module, "STORED", 5)
+    monkeypatch.setattr(files_module, "SMALL", 0)
     convert = FORMS[request.param]
     return SimpleNamespace(
         name=request.param, make=lambda X: convert(np.array(X), tmp_path)
@@ -230,3 +274,225 @@ def test_correlations_of_numbers_of_any_size(kind, scale):
     np.testing.assert_allclose(A.submatrix(slice(None)), expected, atol=1e-13)
     np.testing.assert_allclose(A.mean / units, X.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(A.scale / units, X.std(axis=0, ddof=1), rtol=1e-12)
+
+
+def test_entries_of_shared_data_err_by_less_than_a_billionth(data_folder):
+    for name in ("ALLAML", "gordon", "Dorothea_train", "madelon", "BASEHOCK"):
+        X = load_shared(data_folder / f"{name}.npz")
+        for scale in (False, True):
+            cov = quietly(Covariance.from_data, X, scale=scale, constant="ignore")
+            assert cov.entry_error < 1e-9 * cov.diagonal().max(), (name, scale)
+
+
+def load_shared(path):
+    with np.load(path, allow_pickle=False) as file:
+        if "indptr" in file:
+            parts = file["data"], file["indices"], file["indptr"]
+            return sp.csr_array(parts, shape=tuple(file["shape"]))
+        return file["X"]
+
+
+@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("kind", [np.array, sp.csr_array, pd.DataFrame])
+@pytest.mark.parametrize("center", [True, False])
+def test_chunks_have_the_entries_of_the_exact_covariance(kind, scale, center):
+    X = hard_columns(np.random.default_rng(3), 12)[:, [0, 1, 3, 4, 6]]
+    chunks = (kind(X[i : i + 5]) for i in range(0, 12, 5))
+    options = {"scale": scale, "center": center}
+    cov = Covariance.from_chunks(chunks, constant="ignore", **options)
+    exact = exact_covariance(X, **options)
+    assert worst_error(cov.submatrix(slice(None)), exact) <= cov.entry_error
+    assert cov.n_samples == 12
+    assert cov.known_psd
+
+
+@given(st.integers(0, 10**6), st.booleans(), st.booleans())
+def test_pairs_have_the_entries_of_the_exact_covariance(seed, scale, center):
+    rng = np.random.default_rng(seed)
+    X = hard_columns(rng, 14)[:, [0, 1, 3, 4, 6]]
+    X[rng.random(X.shape) < 0.2] = np.nan
+    options = {"scale": scale, "center": center}
+    try:
+        cov = Covariance.from_data(X, missing="pairwise", constant="ignore", **options)
+    except ValueError as error:
+        if "too few" in str(error) or "no variance" in str(error):
+            return
+        raise
+    exact = exact_covariance(X, **options)
+    assert worst_error(cov.submatrix(slice(None)), exact) <= cov.entry_error
+    size = max(abs(float(v)) for row in exact for v in row)
+    assert size <= cov._source.largest()
+    with one_call(n_jobs=1) as run:
+        formed = cov.formed(run)
+    assert formed is not cov
+    assert worst_error(formed.submatrix(slice(None)), exact) <= formed.entry_error
+    assert not cov.known_psd
+
+
+def test_complete_data_ignore_missing():
+    cov = Covariance.from_data(small(), missing="pairwise")
+    assert cov.known_psd
+
+
+SQUARE = np.array([[2.0, 1.0], [1.0, 3.0]])
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [np.array, np.asfortranarray, sp.csr_array, pd.DataFrame, pl.DataFrame, list],
+)
+def test_as_covariance_reads_matrices_and_data(convert):
+    A = as_covariance(convert(SQUARE))
+    assert A.n_samples is None
+    assert A.entry_error == 0
+    np.testing.assert_array_equal(A.submatrix([0, 1]), SQUARE)
+    np.testing.assert_array_equal(A.diagonal(), [2, 3])
+    np.testing.assert_array_equal(A.matvec(np.ones(2)), [3, 4])
+    assert as_covariance(A) is A
+    X = small()
+    data = as_covariance(convert(X))
+    assert data.n_samples == 9
+    np.testing.assert_allclose(data.submatrix(slice(None)), np.cov(X.T), atol=1e-12)
+    with pytest.raises(ValueError, match=r"symmetric; use \(A \+ A.T\) / 2"):
+        as_covariance(convert(SQUARE + np.eye(2, k=1)))
+
+
+def test_names_come_from_frames_and_reach_subsets():
+    frame = pd.DataFrame(small(), columns=list("abcde"))
+    assert as_covariance(frame).feature_names == tuple("abcde")
+    assert as_covariance(frame.cov()).feature_names == tuple("abcde")
+    assert as_covariance(frame).subset([3, 0]).feature_names == ("d", "a")
+    data = ad.AnnData(small(), var=pd.DataFrame(index=list("vwxyz")))
+    assert as_covariance(data).feature_names == tuple("vwxyz")
+    named = Covariance.from_data(frame, feature_names=list("fghij"))
+    assert named.feature_names == tuple("fghij")
+
+
+def other_library(module, name="Tensor"):
+    return type(name, (), {"__module__": module})()
+
+
+def with_value(value, at=(1, 2)):
+    X = small()
+    X[at] = value
+    return X
+
+
+BAD = {
+    "nan": (with_value(np.nan), ValueError, r"1 missing value\(s\), in feature\(s\) 2"),
+    "infinite": (with_value(-np.inf), ValueError, r"1 infinite value.*replace"),
+    "sparse nan": (sp.csr_array(with_value(np.nan)), ValueError, "1 missing"),
+    "empty": (np.zeros((0, 3)), ValueError, r"shape \(0, 3\) and cannot be empty"),
+    "one sample": (np.ones((1, 3)), ValueError, "1 sample, too few for ddof = 1"),
+    "text": ("data.csv", TypeError, "'data.csv' is a text.*read the file first"),
+    "text entries": (np.array([["a", "b"]]), TypeError, "dtype <U1.*astype"),
+    "text columns": (
+        pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}),
+        TypeError,
+        r"1 column\(s\).*b \(.*drop or encode",
+    ),
+    "objects": (np.array([[1, None]], dtype=object), TypeError, "dtype object"),
+    "complex": (small() * 1j, TypeError, "complex.*X.real"),
+    "vector": (np.ones(3), ValueError, r"shape \(3,\).*reshape"),
+    "cube": (np.ones((2, 2, 2)), ValueError, r"shape \(2, 2, 2\)"),
+    "ragged": ([[1.0], [1.0, 2.0]], ValueError, "rows of equal length"),
+    "none": (None, TypeError, "NoneType and must be a table"),
+    "dict": ({}, TypeError, "dict and must be a table"),
+    "series": (pd.Series([1.0]), TypeError, "Series.*use a DataFrame"),
+    "torch": (other_library("torch"), TypeError, r"use X.numpy\(force=True\)"),
+    "jax": (
+        other_library("jaxlib._jax", "ArrayImpl"),
+        TypeError,
+        r"numpy.asarray\(X\)",
+    ),
+    "overflow": (small() * 1e200, ValueError, r"multiply X by 2.0\*\*-66\d"),
+    "infinite squares": (
+        np.array([[1e308, 0], [-1e308, 1], [0, 0]]),
+        ValueError,
+        r"multiply X by 2.0\*\*-1024",
+    ),
+    "underflow": (small() * 1e-100, ValueError, r"2\*\*-200.*multiply X by 2.0\*\*33"),
+    "constant": (np.ones((4, 2)), ValueError, "no variance"),
+}
+
+
+@pytest.mark.parametrize("kind", list(BAD))
+def test_bad_data_get_a_sentence_with_the_fix(kind):
+    X, error, words = BAD[kind]
+    with pytest.raises(error, match=words) as message:
+        Covariance.from_data(X)
+    text = str(message.value)
+    assert text.startswith("X ")
+    assert len(text.split(";")) >= 2
+    assert text.endswith(".")
+
+
+BAD_MATRICES = {
+    "nan": ([[1.0, np.nan], [np.nan, 1.0]], r"A\[0, 1\] = nan must be finite"),
+    "sparse nan": (sp.csr_array([[np.inf, 0], [0, 1]]), r"A\[0, 0\] = inf"),
+    "rectangular": (np.ones((2, 3)), "must be square; use Covariance.from_data"),
+    "asymmetric": ([[1.0, 2.0], [0.0, 1.0]], r"A\[0, 1\] = 2.0 but A\[1, 0\] = 0.0"),
+    "sparse asymmetric": (sp.csr_array([[1.0, 2], [0, 1]]), "differ by 2"),
+    "large": (np.eye(2) * 2.0**201, r"multiply A by 2.0\*\*-201"),
+    "small": (np.eye(2) * 2.0**-201, r"multiply A by 2.0\*\*201"),
+}
+
+
+@pytest.mark.parametrize("kind", list(BAD_MATRICES))
+def test_bad_matrices_get_a_sentence_with_the_fix(kind):
+    A, words = BAD_MATRICES[kind]
+    with pytest.raises(ValueError, match=words):
+        Covariance.from_matrix(A)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"feature_names": ["a"] * 5}, "cannot repeat 'a'"),
+        ({"feature_names": ["a"]}, "1 names and must have 5"),
+        ({"center": "yes"}, "center = 'yes' must be True or False"),
+        ({"ddof": -1}, "ddof = -1 must be"),
+        ({"missing": "drop"}, "missing = 'drop' must be one of"),
+        ({"constant": "drop"}, "constant = 'drop' must be one of"),
+    ],
+)
+def test_bad_options_get_a_sentence(options, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        Covariance.from_data(small(), **options)
+
+
+def test_constant_columns_are_a_warning_if_there_is_a_scale():
+    X = with_value(1.0, (slice(None), [1, 3]))
+    with pytest.warns(UserWarning, match=r"2 constant feature\(s\): 1, 3.*no loading"):
+        A = Covariance.from_data(X, scale=True)
+    assert not A.block([1, 3], slice(None)).any()
+    with pytest.raises(ValueError, match="constant='ignore'"):
+        Covariance.from_data(X, scale=True, constant="raise")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Covariance.from_data(X, scale=True, constant="ignore")
+        Covariance.from_data(X)
+
+
+def test_sparse_data_with_large_means_are_a_warning():
+    X = sp.csr_array(small() + 1e6)
+    with pytest.warns(UserWarning, match="use a dense X"):
+        Covariance.from_data(X)
+
+
+def test_halves_of_a_matrix_that_differ_by_rounding_are_averaged():
+    A = SQUARE + 1e-15 * np.eye(2, k=1)
+    cov = Covariance.from_matrix(A)
+    assert (cov.submatrix([0, 1]) == cov.submatrix([0, 1]).T).all()
+    assert cov.identity is None  # a proof could not name the numbers
+    assert Covariance.from_matrix(SQUARE).identity is not None
+    assert cov.submatrix([0, 1]) is not A
+
+
+def test_sources_are_asked_for_their_kind_in_this_room_only():
+    package = Path(blockspca.__file__).parent
+    names = "Table|Source|Matrix|Columns|DenseData|SparseData|Pairwise|OfTable"
+    question = re.compile(rf"isinstance\([^)]*\b(\w*Table|{names})\b|\._source\b")
+    for path in package.rglob("*.py"):
+        if path.parent.name != "covariance":
+            assert not question.search(path.read_text(encoding="utf-8")), path

@@ -100,7 +100,9 @@ def finished(
                 "Covariance.from_data."
             )
     else:
-        refuse_far(float(variance.max()), "X", "the largest variance")
+        refuse_far(
+            float(variance.max()), "X", "the largest variance", sums.rows[4].max()
+        )
     D = 1 / (prepare.deviations(variance, constant) * np.sqrt(n - prepare.ddof))
     S -= np.outer(total, total / n)
     S *= D

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..call import Run
 from ..messages import warn_caller
-from ..validation import FloatArray, check_flag, check_integer, check_names
+from ..validation import FloatArray, Indices, check_flag, check_integer, check_names
 from .data import DenseData, SparseData
 from .identity import Identity
 from .kinds import is_sparse, sparse_matrix, table_of
@@ -17,6 +17,9 @@ from .matrix import symmetric_dense, symmetric_sparse
 from .moments import GapsError, Preparation, marks_of, moments_of
 from .sources import Factor, Matrix, Source
 from .tables import ALL, ArrayTable, Index, SparseTable, Table
+
+if TYPE_CHECKING:
+    from ..scan import Lists
 
 CLOSING = 1e-9  # the gap that searches aim at; larger errors of entries keep it open
 
@@ -162,8 +165,9 @@ class Covariance:
                 raise
             from .pairwise import pairwise_source
 
-            pairs = pairwise_source(table, prepare, weights)
-            return cls(pairs, names)
+            pairs, marks = pairwise_source(table, prepare, weights)
+            identity = Identity("gaps", table.shape, marks, center, scale, ddof)
+            return cls(pairs, names, identity)
         source: Source
         if table.sparse:
             source = SparseData(m, table)
@@ -276,6 +280,10 @@ class Covariance:
                 "for each feature."
             )
         return self._source.matvec(x)
+
+    def lists(self, width: int, run: Run, features: Indices | None = None) -> Lists:
+        """Return the `width` largest |A_ij| of each row; see `scan.Lists`."""
+        return self._source.lists(width, run, features)
 
     def formed(self, run: Run) -> Covariance:
         """Return A as a matrix in memory if that saves work, else this object.

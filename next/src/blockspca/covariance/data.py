@@ -10,17 +10,20 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..call import Run
-from ..validation import FloatArray
+from ..validation import FloatArray, Indices
 from .moments import Moments, arrays_of, marks_of
 from .rounding import additions, centred_error, factor_error, moment_error
 from .sources import Columns, Factor, Matrix, Source, picked
-from .tables import ALL, Index, Table, is_all
+from .tables import ALL, Index, SparseTable, Table, is_all
+
+if TYPE_CHECKING:
+    from ..scan import Lists
 
 STRIPE = 256  # rows of A: wide enough for BLAS, few enough for the cache
 PRODUCTS = 64  # that a kernel adds up before it adds to A
@@ -122,6 +125,15 @@ class DenseData(OfTable):
     def matvec(self, x: FloatArray) -> FloatArray:
         return self.table.total(partial(dense_image, centring(self.m), x))
 
+    def lists(self, width: int, run: Run, features: Indices | None = None) -> Lists:
+        from ..scan import factor_lists  # type: ignore[attr-defined]
+
+        n, d = self.table.shape
+        if self.table.remote:
+            return super().lists(width, run, features)
+        columns = self.factor.columns
+        return self.with_error(factor_lists(columns, n, d, width, run, features))
+
     def error(self) -> float:
         return self.error_of(self.table.shape[0] + self.table.joins)
 
@@ -196,6 +208,26 @@ class SparseData(OfTable):
         parts: FloatArray = self.table.total(image)
         mean = m.mean if x.ndim == 1 else m.mean[:, None]
         return D * (parts[:-1] - mean * parts[-1])
+
+    def lists(self, width: int, run: Run, features: Indices | None = None) -> Lists:
+        return self.lists_of_view(self, width, run, features)
+
+    def lists_of_view(
+        self, view: Any, width: int, run: Run, features: Indices | None
+    ) -> Lists:
+        from ..scan import sparse_lists  # type: ignore[attr-defined]
+
+        if not isinstance(self.table, SparseTable):
+            return Source.lists(view, width, run, features)
+        m = self.m
+        X = with_root(m.root, self.table.block(slice(0, self.table.shape[0]), ALL), 0)
+        lists = sparse_lists(
+            X, m.factor, m.factor * m.mean * math.sqrt(m.n), width, run,
+            low_rank=None if view is self else (view.left, view.right),
+            diagonal=view.diagonal() + view.error() if view.known_psd else None,
+            features=features,
+        )  # fmt: skip
+        return view.with_error(lists)
 
     def error(self) -> float:
         return self.error_of(self.table.shape[0] + self.table.joins)
@@ -291,9 +323,9 @@ def centre_product(
     A: FloatArray, m: Moments, rows: NDArray[np.intp], columns: Index
 ) -> None:
     """Turn (X'WX)[rows, columns] into D (X'WX − n μμ') D, in place."""
-    A -= np.outer(m.n * m.mean[rows], m.mean[columns])
-    A *= m.factor[rows][:, None]
-    A *= m.factor[columns]
+    # In this order an entry equals its mirror image to the last bit.
+    A -= m.n * np.outer(m.mean[rows], m.mean[columns])
+    A *= np.outer(m.factor[rows], m.factor[columns])
 
 
 def mirror(A: FloatArray) -> None:

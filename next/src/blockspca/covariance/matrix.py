@@ -55,7 +55,7 @@ def symmetric_dense(A: Any) -> tuple[FloatArray, bool]:
             "symmetric; use (A + A.T) / 2, or Covariance.from_data(A) if its rows are "
             "samples."
         )
-    refuse_far(largest, "A", "the largest entry")
+    refuse_far(largest, "A", "the largest entry", largest)
     return (A, True) if difference == 0 else ((A + A.T) / 2, False)
 
 
@@ -81,5 +81,5 @@ def symmetric_sparse(A: Any) -> tuple[Any, bool]:
             "symmetric; use (A + A.T) / 2, or Covariance.from_data(A) if its rows are "
             "samples."
         )
-    refuse_far(largest, "A", "the largest entry")
+    refuse_far(largest, "A", "the largest entry", largest)
     return (A, True) if difference == 0 else (((A + A.T) / 2).tocsr(), False)

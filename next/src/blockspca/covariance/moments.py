@@ -7,6 +7,7 @@ squares leave the range of floats is read in other units if `scale` allows it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -86,13 +87,11 @@ class Sums:
 
     def __add__(self, other: Sums) -> Sums:
         """Add the sums of other samples."""
-        largest = np.maximum(self.rows[4], other.rows[4])
-        self.rows += other.rows
-        self.rows[4] = largest
-        self.marks += other.marks
-        return self
-
-    __iadd__ = __add__
+        result = Sums(len(self.marks))
+        result.rows = self.rows + other.rows
+        result.rows[4] = np.maximum(self.rows[4], other.rows[4])
+        result.marks = self.marks + other.marks
+        return result
 
     @property
     def total(self) -> FloatArray:
@@ -252,7 +251,10 @@ def moments_of(
             "pass a copy in memory."
         )
     if not prepare.scale:
-        refuse_far(float(variance.max()), "X", "the largest variance")
+        far = float(variance.max())
+        if far == 0 and not constant.all():
+            far = math.nan  # all squares underflow
+        refuse_far(far, "X", "the largest variance", largest.max())
     scale = prepare.deviations(variance, constant)
     factor = 1 / (scale * np.sqrt(n - prepare.ddof))
     uncentred = sums.squares * factor**2
@@ -284,18 +286,17 @@ def refuse_gaps(
             )
 
 
-def refuse_far(largest: float, argument: str, kind: str) -> None:
-    """Refuse numbers whose fourth powers may not be floats."""
+def refuse_far(largest: float, argument: str, kind: str, top: float) -> None:
+    """Refuse numbers whose fourth powers may not be floats; `top` is the largest."""
     if largest == 0 or 1 / FAR <= largest <= FAR:
         return
-    power = -1 if argument == "A" else -0.5
-    if np.isfinite(largest):
-        exponent = round(np.log2(largest) * power)
-        fix = f"multiply {argument} by 2.0**{exponent}"
-    else:
-        fix = f"divide {argument} by its largest number"
+    exponent, value = -int(np.frexp(top)[1]), "no float"
+    if 0 < largest < np.inf:
+        value = f"{largest:.3g}"
+        exponent = round(np.log2(largest) * (-1 if argument == "A" else -0.5))
+    fix = f"multiply {argument} by 2.0**{exponent}"
     raise ValueError(
-        f"{argument} has numbers out of range: {kind} is {largest:.3g} and must lie "
+        f"{argument} has numbers out of range: {kind} is {value} and must lie "
         f"between 2**-200 and 2**200; {fix}" + ("." if argument == "A" else
         ", or use scale=True.")
     )  # fmt: skip

@@ -7,14 +7,19 @@ other room asks for the kind of a source. `data.py` has tables, `views.py` chang
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..call import Run
-from ..validation import FloatArray
+from ..linalg.rounding import EPS
+from ..validation import FloatArray, Indices
 from .tables import ALL, Index
+
+if TYPE_CHECKING:
+    from ..scan import Lists
 
 ENTRIES = 2**22  # of rows of A, or of columns of C, at a time: 32 MiB
 
@@ -107,6 +112,23 @@ class Source(ABC):
         step = max(1, ENTRIES // d)
         return [np.arange(at, min(at + step, d)) for at in range(0, d, step)]
 
+    def lists(self, width: int, run: Run, features: Indices | None = None) -> Lists:
+        """Return the largest entries of rows; see `scan.Lists`."""
+        from ..scan import block_lists  # type: ignore[attr-defined]
+
+        lists = block_lists(self.block, self.n_features, width, run, features)
+        return self.with_error(lists)
+
+    def with_error(self, lists: Lists) -> Lists:
+        """Return lists of computed entries with the error of these entries added."""
+        return replace(lists, error=(lists.error + self.error()) * (1 + EPS))
+
+    def lists_of_view(
+        self, view: Any, width: int, run: Run, features: Indices | None
+    ) -> Lists:
+        """Return the lists of a low-rank change of this source."""
+        return Source.lists(view, width, run, features)
+
     @property
     def factor(self) -> Factor | None:
         """C with A = C'C, if one is known."""
@@ -169,6 +191,12 @@ class Matrix(Source):
     def matvec(self, x: FloatArray) -> FloatArray:
         return np.asarray(self.A @ x)
 
+    def lists(self, width: int, run: Run, features: Indices | None = None) -> Lists:
+        from ..scan import matrix_lists, stored_lists  # type: ignore[attr-defined]
+
+        scan = matrix_lists if self.in_memory else stored_lists
+        return self.with_error(scan(self.A, width, run, features))
+
     def error(self) -> float:
         return self._error
 
@@ -214,6 +242,13 @@ class Columns(Source):
 
     def matvec(self, x: FloatArray) -> FloatArray:
         return self.C.T @ (self.C @ x)
+
+    def lists(self, width: int, run: Run, features: Indices | None = None) -> Lists:
+        from ..scan import factor_lists  # type: ignore[attr-defined]
+
+        n, d = self.C.shape
+        columns = self._factor.columns
+        return self.with_error(factor_lists(columns, n, d, width, run, features))
 
     def error(self) -> float:
         return self._error

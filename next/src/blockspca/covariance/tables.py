@@ -81,6 +81,14 @@ class LocalTable:
         """Roundings that join the sums of all blocks."""
         return len(self.bounds())
 
+    def within(self, rows: slice) -> list[slice]:
+        """Return some samples in stretches of a block at most."""
+        return [
+            slice(max(part.start, rows.start), min(part.stop, rows.stop))
+            for part in self.bounds()
+            if part.start < rows.stop and rows.start < part.stop
+        ]
+
     def block(self, rows: slice, columns: Index) -> Any:
         """Return X[rows, columns]; the caller does not write to it."""
         raise NotImplementedError

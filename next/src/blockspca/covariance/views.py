@@ -13,18 +13,21 @@ contrast's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..call import Run
 from ..linalg.rounding import EPS
-from ..validation import FloatArray, check_real
+from ..validation import FloatArray, Indices, check_real
 from .covariance import Covariance, as_covariance
 from .data import STRIPE, mirror
 from .sources import Factor, Matrix, Source, picked
 from .tables import ALL, Index
+
+if TYPE_CHECKING:
+    from ..scan import Lists
 
 
 class View(Source):
@@ -160,6 +163,9 @@ class LowRank(View):
     def matvec(self, x: FloatArray) -> FloatArray:
         taken = self.left @ (self.right.T @ x) + self.right @ (self.left.T @ x)
         return self.base.matvec(x) - taken
+
+    def lists(self, width: int, run: Run, features: Indices | None = None) -> Lists:
+        return self.base.lists_of_view(self, width, run, features)
 
     @property
     def factor(self) -> Factor | None:
