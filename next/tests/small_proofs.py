@@ -11,8 +11,9 @@ from blockspca.checker.arithmetic import Floats
 from blockspca.checker.check import Rules
 from blockspca.checker.entries import Floats as Entries
 from blockspca.checker.problem import Claim, Problem, Proof, Vector
-from blockspca.checker.records import Sets, Tree, Variance, allowance
+from blockspca.checker.records import Sets, Tree, Variance
 from blockspca.checker.tree import Search
+from blockspca.proof.evidence import margin
 
 
 def covariance(Y, problem):
@@ -40,7 +41,8 @@ def best(A, k, sets=Sets()):  # noqa: B008
     subsets = [
         S
         for S in itertools.combinations(kept, k)
-        if all(len(set(S) & set(group)) <= most for most, group in sets.groups)
+        if set(sets.include) <= set(S)
+        and all(len(set(S) & set(group)) <= most for most, group in sets.groups)
     ]
     if not subsets:
         return None
@@ -57,16 +59,19 @@ def honest_proof(Y, problem, k_max):
     lowest = float(matrix.diagonal.min())
     kept = [i for i in range(d) if i not in problem.sets.without]
     scale = np.abs(A).max()
-    for k in range(1, min(k_max, len(kept)) + 1):
+    include = list(problem.sets.include)
+    kept = include + [i for i in kept if i not in include]
+    for k in range(max(1, len(include)), min(k_max, len(kept)) + 1):
         optimum = best(A, k, problem.sets)
         if optimum is None:
             break
         value, support, x = optimum
         tau = max(value + 1e-11 * scale, previous)
-        upper = previous = tau + 4 * allowance(k, tau, lowest, matrix.error)
+        upper = previous = tau + margin(k, tau, lowest, matrix.error)
         objective = value - 1e-11 * scale
         claims.append(Claim(k, Vector(support, tuple(x.tolist())), objective, upper))
-        record = Variance(1, upper) if k == 1 else Tree(k, upper, tuple(kept), 0)
+        is_first = k == 1 and not include
+        record = Variance(1, upper) if is_first else Tree(k, upper, tuple(kept), 0)
         records.append(record)
     proof = Proof(problem, tuple(claims), tuple(records))
     return replace(proof, records=counted(matrix, proof, kept))
@@ -78,14 +83,21 @@ def counted(matrix, proof, kept):
     label = np.full(matrix.size, -1)
     for group, (_, features) in enumerate(proof.problem.sets.groups):
         label[[kept.index(i) for i in features if i in kept]] = group
+    places = [sorted(kept).index(i) for i in kept]
+    include = len(proof.problem.sets.include)
     most = [most for most, _ in proof.problem.sets.groups]
     for record in proof.records:
         if isinstance(record, Tree):
             lowest = float(matrix.diagonal.min()) - matrix.error
-            arithmetic = Floats(record.k, record.upper, smaller, lowest, matrix.error)
+            block = matrix.block(np.array(places))
+            if record.k == include:
+                block = block[:include, :include]
+            arithmetic = Floats(
+                record.k, record.upper, smaller, block, lowest, matrix.error
+            )
             endless = replace(record, nodes=10**6)
             search = Search(endless, arithmetic, label, most)
-            search.run(matrix.block(np.arange(matrix.size)))
+            search.run(include)
             record = replace(record, nodes=search.nodes)
         records.append(record)
         smaller[record.k] = record.upper

@@ -30,8 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ProofError as error:
         print(f"NOT ACCEPTED: {error}.")
         return 1
-    except MemoryError:
-        print("NOT ACCEPTED: the proof needs more memory than there is.")
+    except (MemoryError, ArithmeticError, ValueError, IndexError) as error:
+        kind = type(error).__name__
+        print(f"NOT ACCEPTED: the checker cannot follow the proof ({kind}: {error}).")
         return 1
     for part in checked:
         print(report(part, options.explain))

@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from .reading import ProofError
 from .records import allowance
 
 UNIT = 2.0**-53
 
 
 class Floats:
-    """Float64 with the margins of the page."""
+    """Float64 with the margins of the page; `G` is the root, its unit 1."""
 
     name = "float64 with derived margins"
 
@@ -29,27 +28,21 @@ class Floats:
         k: int,
         upper: float,
         smaller: Mapping[int, float],
+        block: Any,
         lowest: float,
-        e: float,
+        error: float,
     ) -> None:
-        """`smaller` has the U_q, `lowest` is min A_ii, e is the error of entries."""
-        margin = allowance(k, upper, lowest, e)
+        """`smaller` has the U_q, `block` Ã of the tree, `lowest` is min A_ii."""
+        size = max(abs(upper) + max(0.0, -lowest), float(np.abs(block).max()))
+        margin = allowance(k, size, error)
         self.tau = upper - margin
-        self.size = abs(upper) + max(0.0, -lowest)
-        self.entry = 1.01 * self.size + 2 * e
-        self.room = 2.0**-51 * (k + 2) ** 2 * self.size
+        self.room = 2.0**-51 * (k + 2) ** 2 * size
+        self.G = -block
+        np.fill_diagonal(self.G, self.tau - block.diagonal())
         rounding = 4 * UNIT * (abs(upper) + margin)
         self.slacks: dict[int, Any] = {
             q: self.tau - (u + margin) - rounding for q, u in smaller.items()
         }
-
-    def start(self, block: Any) -> tuple[Any, Any]:
-        """Return G and its unit for a block of Ã."""
-        if np.abs(block).max() > self.entry:
-            raise ProofError("an entry of the matrix shows a pair above `upper`")
-        G = -block
-        np.fill_diagonal(G, self.tau - block.diagonal())
-        return G, 1.0
 
     def child(self, G: Any, unit: Any, t: int, rest: np.ndarray) -> tuple[Any, Any]:
         """Return G and its unit after choosing feature t."""
@@ -85,7 +78,7 @@ class Floats:
 
 
 class Integers:
-    """Integers, eliminated without fractions: `unit` is the last pivot (Bareiss)."""
+    """Integers, without fractions: the unit is the last pivot (Bareiss)."""
 
     name = "integers (rows rounded up in float64)"
 
@@ -94,23 +87,20 @@ class Integers:
         k: int,
         upper: float,
         smaller: Mapping[int, float],
+        block: Any,
         bits: int,
         error: int,
     ) -> None:
-        """Entries are integers times 2^−bits, each within `error` of 2^bits A_ij."""
+        """`block` has integers, each within `error` of 2^bits A_ij."""
         scale = Fraction(2) ** bits
         self.tau = int(Fraction(upper) * scale // 1) - k * error
+        self.G = -block
+        self.G[np.diag_indices(len(block))] += self.tau
         self.slacks: dict[int, Any] = {
             q: self.tau - int(-(-Fraction(u) * scale // 1)) - k * error
             for q, u in smaller.items()
             if np.isfinite(u)
         }
-
-    def start(self, block: Any) -> tuple[Any, Any]:
-        """Return G and its unit for a block of Ã."""
-        G = -block
-        G[np.diag_indices(len(G))] += self.tau
-        return G, 1
 
     def child(self, G: Any, unit: Any, t: int, rest: np.ndarray) -> tuple[Any, Any]:
         """Return G and its unit after choosing feature t."""

@@ -17,7 +17,7 @@ from .entries import columns_of, integer_block, integers
 from .problem import Claim, Problem, Proof, read_proofs
 from .reading import ProofError
 from .records import Average, Record, Rows, Sets, Tree, Variance
-from .rows import UNIT, Matrix, Screening, row_sums_above, up
+from .rows import UNIT, Matrix, Screening, largest_row_sum
 from .tree import Search
 
 LARGEST = 2**30  # bytes of a proof file
@@ -56,7 +56,7 @@ class Rules:
                 u = least.get(record.k - 1, np.inf)
                 questions.append((record.k, record.upper, u))
             least[record.k] = min(record.upper, least.get(record.k, np.inf))
-        self.screening = Screening(matrix, questions)
+        self.screening = Screening(matrix, questions, self.include)
 
     def run(self) -> list[Step]:
         """Check all records; return them with what was seen."""
@@ -69,7 +69,7 @@ class Rules:
         if isinstance(record, Variance):
             sentence = self._variance(record)
         elif isinstance(record, Rows):
-            self._at_least(record, row_sums_above(self.matrix, record.k))
+            self._at_least(record, largest_row_sum(self.matrix, record.k))
             sentence = "no row has a larger sum"
         elif isinstance(record, Average):
             sentence = self._average(record)
@@ -82,22 +82,20 @@ class Rules:
         return sentence
 
     @staticmethod
-    def _at_least(record: Record, needed: float) -> None:
+    def _at_least(record: Record, needed: Fraction) -> None:
         if not record.upper >= needed:
             raise ProofError(
-                f"k = {record.k}: upper = {record.upper!r} must be at least {needed!r}"
+                f"k = {record.k}: upper = {record.upper!r} must be at least "
+                f"{float(needed)!r}"
             )
 
     def _variance(self, record: Variance) -> str:
         k, top = record.k, self.screening.top
-        if k == 1:
-            self._at_least(record, float(top.max()))
-            return "no variance is larger"
-        if not self.matrix.is_psd:
+        if k > 1 and not self.matrix.is_psd:
             raise ProofError(f"k = {k}: the matrix may have negative eigenvalues")
-        largest = np.sort(np.maximum(top, 0.0))[-k:]
-        self._at_least(record, float(up(largest.sum(), k)))
-        return "the largest variances have no larger sum"
+        largest = np.sort(top)[-k:] if k == 1 else np.sort(np.maximum(top, 0.0))[-k:]
+        self._at_least(record, sum(map(Fraction, largest.tolist()), Fraction(0)))
+        return "no variances have a larger sum"
 
     def _average(self, record: Average) -> str:
         k, m = record.k, record.smaller
@@ -132,13 +130,13 @@ class Rules:
             return "screening leaves too few features"
         numbers: Floats | Integers
         if self.exact is None:
-            numbers = Floats(k, tau, smaller, self.lowest, self.matrix.error)
-            block = np.array(self.matrix.block(features))
+            block = self.matrix.block(features)
+            numbers = Floats(k, tau, smaller, block, self.lowest, self.matrix.error)
         else:
             block, bits, error = self.exact(features)
-            numbers = Integers(k, tau, smaller, bits, error)
+            numbers = Integers(k, tau, smaller, block, bits, error)
         search = Search(record, numbers, self.label[features], self.most)
-        search.run(block, len(self.include))
+        search.run(len(self.include))
         return f"{count} features after screening, {search.nodes} nodes"
 
     def _order(self, features: np.ndarray, record: Tree, u: float) -> np.ndarray:

@@ -53,7 +53,7 @@ def _npy(path: Path) -> Any:
 
 
 def _npz(path: Path) -> Any:
-    with np.load(path, allow_pickle=False) as arrays:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         for name in ("X", "A"):
             if name in arrays:
                 return arrays[name]

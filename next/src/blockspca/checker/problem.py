@@ -173,8 +173,10 @@ def _vector(value: Any, place: str, d: int) -> Vector:
 def _checked(fields: dict[str, Any], place: str, d: int) -> Vector:
     vector = Vector(fields["support"], fields["x"])
     check_features(vector.support, d, f"{place}, support")
-    if len(vector.x) != len(vector.support) or not any(vector.x):
-        raise ProofError(f"{place}, x must have one number for each feature, not all 0")
+    if len(vector.x) != len(vector.support):
+        raise ProofError(f"{place}, x must have one number for each feature")
+    if not 2.0**-100 <= max(map(abs, vector.x), default=0.0) <= 2.0**100:
+        raise ProofError(f"{place}, x must have its largest number within 2^±100")
     return vector
 
 

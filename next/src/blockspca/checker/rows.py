@@ -7,6 +7,7 @@ numbers has a relative error of at most (q + 4)u; `UP` and the like allow twice 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
@@ -49,20 +50,36 @@ def up(x: np.ndarray, terms: int = 0) -> np.ndarray:
     return x * (1 + (2 * terms + 16) * UNIT)
 
 
-def row_sums_above(matrix: Matrix, k: int) -> float:
-    """Return a number that is at least the bound of the rule `rows`."""
+def largest_row_sum(matrix: Matrix, k: int) -> Fraction:
+    """Return a number that is at least the bound of the rule `rows`.
+
+    Rows that rounding does not separate from the largest are added exactly.
+    """
     values, _, error = matrix.lists(np.arange(matrix.size), k - 1)
-    sums = up(values.sum(axis=1) + (k - 1) * error, k)
-    total = matrix.diagonal + matrix.error + sums
-    return float((total + 4 * UNIT * (np.abs(matrix.diagonal) + sums)).max())
+    sums = matrix.diagonal + values.sum(axis=1)
+    sizes = np.abs(matrix.diagonal) + values.sum(axis=1)
+    near = np.flatnonzero(sums >= sums.max() - (4 * k + 16) * UNIT * sizes.max())
+    largest = max(
+        sum(map(Fraction, values[i].tolist()), Fraction(float(matrix.diagonal[i])))
+        for i in near
+    )
+    return largest + Fraction(matrix.error) + (k - 1) * Fraction(error)
 
 
 class Screening:
-    """Drops features by Lemma 1, for several questions (k, τ, u)."""
+    """Drops features by Lemma 1, for several questions (k, τ, u).
+
+    Features that all sets include stay: u says nothing about sets without them.
+    """
 
     def __init__(
-        self, matrix: Matrix, questions: Sequence[tuple[int, float, float]]
+        self,
+        matrix: Matrix,
+        questions: Sequence[tuple[int, float, float]],
+        include: np.ndarray,
     ) -> None:
+        self._stays = np.zeros(matrix.size, dtype=bool)
+        self._stays[include] = True
         self.matrix = matrix
         self.top = matrix.diagonal
         if matrix.error > 0:
@@ -104,7 +121,7 @@ class Screening:
         while self.matrix.is_psd and k > 1 and u <= tau:
             largest = np.sort(top[alive])[::-1][: k - 1].sum()
             squares = up(top * largest, k)
-            out = alive & self._excluded(squares, self.top, tau, u)
+            out = alive & ~self._stays & self._excluded(squares, self.top, tau, u)
             if not out.any():
                 break
             alive &= ~out
@@ -137,6 +154,7 @@ class Screening:
         top = self.top[features]
         while True:
             rows = np.flatnonzero(alive)
+            stays = self._stays[features[rows]]
             inside = alive[positions[rows]] & (positions[rows] >= 0)
             inside &= np.cumsum(inside, axis=1) <= k - 1
             squares = (values[rows] ** 2 * inside).sum(axis=1)
@@ -145,7 +163,7 @@ class Screening:
             norms = up(np.sqrt(squares), values.shape[1]) + up(
                 np.sqrt(np.float64(k)) * error
             )
-            out = rows[self._excluded(up(norms**2), top[rows], tau, u)]
+            out = rows[~stays & self._excluded(up(norms**2), top[rows], tau, u)]
             if not len(out):
                 return alive
             alive[out] = False

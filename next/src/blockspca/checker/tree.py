@@ -31,15 +31,15 @@ class Search:
         self.nodes, self.limit = 0, 2 * record.nodes + 16
         self.most = most
 
-    def run(self, block: Any, include: int = 0) -> None:
-        """Show that no k-set of a block is above τ, or raise.
+    def run(self, include: int = 0) -> None:
+        """Show that no k-set is above τ, or raise.
 
         Sets must contain the first `include` features.
         """
         if self.k > DEEPEST:
             raise ProofError(f"k = {self.k}: a tree can have k = {DEEPEST} at most")
-        G, unit = self.numbers.start(block)
-        F, room = np.arange(len(G)), self.most
+        G: Any = self.numbers.G
+        F, unit, room = np.arange(len(G)), 1, self.most
         for chosen in range(include):
             if not (len(F) and F[0] == chosen):
                 return  # a group has no room for all of them

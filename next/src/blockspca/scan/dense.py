@@ -63,11 +63,13 @@ def factor_lists(
 
     if is_single(n, len(chosen), float(norms[0])):
         data, unit, spare = single_data(columns, order, norms, n, width_found, run)
-        lists = HalfPass(data.__getitem__, norms / unit, spare, np.float32).lists(run)
+        lists = HalfPass(data.__getitem__, norms / unit, spare, np.float32, TILE).lists(
+            run
+        )
         del data
         lists = exact_lists(columns, order, norms, n, width_found, lists, unit, run)
     else:
-        tile = max(64, min(TILE, 2**22 // n))  # of 32 MiB at most, with all samples
+        tile = min(TILE, max(64, 2**22 // n))  # of 32 MiB at most, with all samples
         lists = HalfPass(
             lambda rows: np.ascontiguousarray(columns(order[rows]).T),
             norms, width_found, np.float64, tile,
@@ -89,7 +91,7 @@ class HalfPass:
         norms: FloatArray,
         width: int,
         kind: type,
-        tile: int = TILE,
+        tile: int,
     ) -> None:
         from .._kernels.tiles import tile_kernels
 
