@@ -156,7 +156,8 @@ class Chain:
             upper_bound = variance if exact else raised(variance)
             self._lower(q, "variance", Variance(q, upper_bound))
         average, m = average_bound(q, upper, self._lowest, cov.known_psd)
-        if average < math.inf:
+        # The average is over all m-sets, and the bound only about those with the root.
+        if average < math.inf and len(self._rules.root) == 0:
             self._lower(q, "average", Average(q, raised(average), m))
         if q == 1 or screening is None:
             return
