@@ -18,6 +18,7 @@ from blockspca.prove import chain as chain_module
 from blockspca.prove.chain import Chain
 from blockspca.prove.screening import Screening, levels
 from blockspca.supports.moves import extended, swapped
+from blockspca.supports.power import power_support
 from blockspca.supports.supports import Supports
 
 FAMILIES = ("data", "correlation", "indefinite", "ties", "blocks", "negative", "scale")
@@ -217,6 +218,25 @@ def test_swaps_reach_a_set_that_no_swap_betters():
                 T = np.append(np.delete(S, i), j)
                 other = np.linalg.eigvalsh(A[np.ix_(T, T)])[-1]
                 assert other <= value * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("known_psd", [True, False])
+def test_power_steps_find_a_planted_set(known_psd):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 300))
+    planted = np.arange(100, 130)
+    X[:, planted] += 1.2 * rng.normal(size=(80, 1))
+    X[:, :5] *= 1.5  # features of large variance that lead elsewhere
+    cov = Covariance.from_data(X)
+    if not known_psd:
+        A = cov.submatrix(slice(None)) - 0.2 * np.eye(300)
+        cov = Covariance.from_matrix(A)
+    with one_call() as run:
+        support = power_support(cov, 30, np.array([110]), run)
+        assert run.work > 0
+    assert len(np.intersect1d(support, planted)) >= 28
+    with one_call(Limits(work=0)) as run:
+        assert len(power_support(cov, 30, planted[:1], run)) == 30
 
 
 def test_supports_keep_rules():
