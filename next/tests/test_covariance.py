@@ -18,7 +18,13 @@ from hypothesis import strategies as st
 
 import blockspca
 from blockspca.call import one_call
-from blockspca.covariance import Covariance, DataChangedError, as_covariance
+from blockspca.covariance import (
+    Covariance,
+    DataChangedError,
+    as_covariance,
+    raised,
+    residual,
+)
 from blockspca.covariance import files as files_module
 from blockspca.covariance import tables as tables_module
 from exact import exact_covariance, hard_columns, worst_error
@@ -496,3 +502,33 @@ def test_sources_are_asked_for_their_kind_in_this_room_only():
     for path in package.rglob("*.py"):
         if path.parent.name != "covariance":
             assert not question.search(path.read_text(encoding="utf-8")), path
+
+
+def largest_by_rows(A, width):
+    """Brute force: the largest |A_ij|, j ≠ i, of each row."""
+    sizes = np.abs(A)
+    np.fill_diagonal(sizes, -1.0)
+    return np.sort(sizes, axis=1)[:, ::-1][:, :width]
+
+
+@pytest.mark.parametrize("shape", [(9, 5), (4, 7)])
+def test_lists_are_the_largest_entries(form, shape):
+    X = small(8, *shape)
+    w = np.arange(shape[0]) % 3 + 1
+    for options in ({}, {"scale": True, "constant": "ignore"}, {"sample_weight": w}):
+        cov = Covariance.from_data(form.make(X), **options)
+        A = cov.submatrix(slice(None))
+        V = np.eye(shape[1])[:, :1] + 0.5
+        for view in (cov, cov.subset([4, 1, 2, 0]), residual(cov, V), raised(cov)):
+            A = np.array(view.submatrix(slice(None)))
+            with one_call(n_jobs=2) as run:
+                lists = view.lists(3, run)
+                some = view.lists(2, run, np.array([3, 0, 2]))
+            expected = largest_by_rows(A, 3)
+            assert lists.error >= view.entry_error
+            assert np.abs(lists.values - expected).max() <= lists.error + 1e-13
+            rows = np.arange(len(A))[:, None]
+            listed = np.where(lists.indices >= 0, np.abs(A[rows, lists.indices]), 0)
+            assert np.abs(listed - lists.values).max() <= lists.error + 1e-13
+            expected = largest_by_rows(A[[3, 0, 2]][:, [3, 0, 2]], 2)
+            assert np.abs(some.values - expected).max() <= some.error + 1e-13
