@@ -4,7 +4,8 @@
 
 BASE and NEW are `PYTHON` or `PYTHON:SOURCES`: the interpreter of an environment, and
 the folder that its PYTHONPATH gets. PATTERN is a regular expression for names
-of rows; `--quick` takes some of each kind. BLOCKSPCA_DATA names the data.
+of rows; `--quick` takes some of each kind. BLOCKSPCA_DATA names the data. Run
+`blockspca compile` with both before: a limit does not wait for compilers.
 
 Speed: the median of five alternating runs, or of three if a run takes more than 2 s; a
 row is slower if NEW takes above 1.15 times and above 0.05 s more, twice. Reach: a limit
