@@ -190,10 +190,10 @@ def integer_block(
     With W near (V'AV)⁻¹V'A, in integers times 2⁻⁴⁰, it is (I − VW)'A(I − VW).
     """
     V = columns_of(problem.residual, Y.shape[1])
+    if not V.shape[1]:
+        return integers(Y, problem, features.tolist())
     used = np.union1d(features, np.flatnonzero(V.any(axis=1)))
     A, bits, error = integers(Y, problem, used.tolist())
-    if not V.shape[1]:
-        return A, bits, error
     V = V[used]
     near = A.astype(np.float64)  # 2^bits A: W has no unit
     W = np.linalg.lstsq(V.T @ near @ V, V.T @ near, rcond=None)[0]
