@@ -126,7 +126,7 @@ class DenseData(OfTable):
         return self.table.total(partial(dense_image, centring(self.m), x))
 
     def lists(self, width: int, run: Run, features: Indices | None = None) -> Lists:
-        from ..scan import factor_lists  # type: ignore[attr-defined]
+        from ..scan import factor_lists
 
         n, d = self.table.shape
         if self.table.remote:
@@ -215,7 +215,7 @@ class SparseData(OfTable):
     def lists_of_view(
         self, view: Any, width: int, run: Run, features: Indices | None
     ) -> Lists:
-        from ..scan import sparse_lists  # type: ignore[attr-defined]
+        from ..scan import sparse_lists
 
         if not isinstance(self.table, SparseTable):
             return Source.lists(view, width, run, features)
