@@ -160,6 +160,17 @@ def test_well_separated_entries_are_exact_in_single_precision():
     np.testing.assert_array_equal(wide.indices, narrow.indices)
 
 
+@pytest.mark.usefixtures("small_tiles", "always_single")
+def test_little_memory_takes_double_precision():
+    C = np.random.default_rng(2).normal(size=(30, 1)) * (1 + np.arange(70) / 1e12)
+    with one_call() as run:
+        raised = of_factor(C, 3, run)
+    with one_call(Limits(memory=8 * C.size)) as run:
+        exact = of_factor(C, 3, run)
+    judge(exact, C.T @ C)
+    assert (raised.values > exact.values + exact.error).any()
+
+
 @pytest.mark.parametrize("size", [2.0**-180, 2.0**180])
 @pytest.mark.usefixtures("always_single")
 def test_single_precision_in_other_units(size):

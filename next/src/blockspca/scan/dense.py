@@ -61,7 +61,7 @@ def factor_lists(
     width_found = min(width, max(len(chosen) - 1, 1))
     error = gamma(n) * float(norms[0]) ** 2 * (1 + 1e-9)
 
-    if is_single(n, len(chosen), float(norms[0])):
+    if is_single(n, len(chosen), width_found, float(norms[0]), run):
         data, unit, spare = single_data(columns, order, norms, n, width_found, run)
         lists = HalfPass(data.__getitem__, norms / unit, spare, np.float32, TILE).lists(
             run

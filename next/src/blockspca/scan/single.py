@@ -48,9 +48,11 @@ MOST_SAMPLES = 2**16  # n v ≤ 2⁻⁸
 SPARE = 4  # places beside those asked for: entries this close are rare
 
 
-def is_single(n: int, d: int, largest_norm: float) -> bool:
-    """Tell whether a scan takes single precision."""
-    return n <= MOST_SAMPLES and d >= LEAST_FEATURES and largest_norm > 0
+def is_single(n: int, d: int, width: int, largest_norm: float, run: Run) -> bool:
+    """Tell whether a scan takes single precision, for which a copy of C must fit."""
+    size = 8 * n * d + 20 * d * (width + SPARE)
+    fits = run.limits.memory is None or size <= run.memory
+    return fits and n <= MOST_SAMPLES and d >= LEAST_FEATURES and largest_norm > 0
 
 
 def single_error(n: int) -> float:
