@@ -134,14 +134,15 @@ def exact_lists(
 
     short = np.flatnonzero((found[:, -1] < 0) & (norms > 0))
     values[short], indices[short] = 0.0, -1
-    add_tile, _ = tile_kernels(64)
+    add_tile, _, none = tile_kernels(64)
     every = np.arange(d)
 
     def again(part: slice) -> None:
         product = (data[short[part]] @ data.T).view(np.int64)
         listed = (values.view(np.int64), indices)
         floors = np.empty(d, dtype=np.int64)
-        add_tile(product, short[part], every, 0, *listed, *listed, floors, ROWS)
+        lists = (*listed, *listed)
+        add_tile(product, short[part], every, 0, *lists, floors, ROWS, none)
 
     if len(short):
         sweep(run, again, slices(len(short), ENTRIES // d))
