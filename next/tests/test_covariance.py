@@ -137,7 +137,6 @@ def test_all_forms_have_the_entries_of_the_exact_covariance(form, shape, center,
     np.testing.assert_allclose(C.T @ C, A, atol=1e-12)
     weights = np.arange(d, dtype=float)
     np.testing.assert_allclose(cov.factor.gram(weights), C * weights @ C.T, atol=1e-12)
-    np.testing.assert_allclose(cov.factor.image(weights), C @ weights, atol=1e-12)
     assert cov.known_psd
     assert cov.n_samples == shape[0]
     assert cov.trace == pytest.approx(A.trace())
@@ -445,7 +444,7 @@ BAD_MATRICES = {
     "sparse nan": (sp.csr_array([[np.inf, 0], [0, 1]]), r"A\[0, 0\] = inf"),
     "rectangular": (np.ones((2, 3)), "must be square; use Covariance.from_data"),
     "asymmetric": ([[1.0, 2.0], [0.0, 1.0]], r"A\[0, 1\] = 2.0 but A\[1, 0\] = 0.0"),
-    "sparse asymmetric": (sp.csr_array([[1.0, 2], [0, 1]]), "differ by 2"),
+    "sparse asymmetric": (sp.csr_array([[1.0, 2], [0, 1]]), r"A\[0, 1\] = 2.0 but"),
     "large": (np.eye(2) * 2.0**201, r"multiply A by 2.0\*\*-201"),
     "small": (np.eye(2) * 2.0**-201, r"multiply A by 2.0\*\*201"),
 }

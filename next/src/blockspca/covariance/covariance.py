@@ -12,11 +12,11 @@ from ..messages import warn_caller
 from ..validation import FloatArray, Indices, check_flag, check_integer, check_names
 from .data import DenseData, SparseData
 from .identity import Identity
-from .kinds import is_sparse, sparse_matrix, table_of
-from .matrix import symmetric_dense, symmetric_sparse
-from .moments import GapsError, Preparation, marks_of, moments_of
+from .kinds import table_of
+from .matrix import refuse_rectangular, symmetric_copy
+from .moments import NO_DIGITS, GapsError, Preparation, marks_of, moments_of
 from .sources import Factor, Matrix, Source
-from .tables import ALL, ArrayTable, Index, SparseTable, Table
+from .tables import ALL, ArrayTable, Index, SparseTable
 
 if TYPE_CHECKING:
     from ..scan import Lists
@@ -86,16 +86,12 @@ class Covariance:
         >>> Covariance.from_matrix([[2.0, 1.0], [1.0, 2.0]]).trace
         4.0
         """
-        symmetric: Any
-        table: Table
-        if is_sparse(A):
-            given, names = sparse_matrix(A, "A"), None
-            symmetric, same = symmetric_sparse(given)
-            table = SparseTable(given)
+        table, names = table_of(A, "A")
+        refuse_rectangular(table.shape)
+        if isinstance(table, SparseTable):
+            symmetric, same = symmetric_copy(table.X)
         else:
-            table, names = table_of(A, "A")
-            n, d = table.shape
-            symmetric, same = symmetric_dense(table.take(ALL, slice(0, n)))
+            symmetric, same = symmetric_copy(table.take(ALL, slice(0, table.shape[0])))
         d = symmetric.shape[0]
         names = check_names(names if feature_names is None else feature_names, d)
         identity = Identity("matrix", (d, d), marks_of(table)) if same else None
@@ -175,9 +171,7 @@ class Covariance:
             source = DenseData(m, table)
             if isinstance(table, ArrayTable) and table.is_wide and m.table is table:
                 source = source.in_columns()
-        refuse_large_means(source)
-        if table.sparse:
-            warn_of_means(source)
+        check_digits(source)
         identity = Identity(
             "data", table.shape, m.marks, center, scale, ddof, weights is not None
         )
@@ -306,11 +300,9 @@ class Covariance:
     def subset(self, indices: Any) -> Covariance:
         """Return the covariance of some features."""
         index = np.arange(self.n_features)[as_index(indices)]
-        names = self.feature_names
-        if names is not None:
-            names = tuple(names[i] for i in index)
         result = self.derived(self._source.subset(index))
-        result.feature_names = names
+        if self.feature_names is not None:
+            result.feature_names = tuple(self.feature_names[i] for i in index)
         return result
 
     def derived(self, source: Source) -> Covariance:
@@ -374,24 +366,16 @@ def check_weights(weights: Any, n: int) -> FloatArray | None:
     return array
 
 
-def warn_of_means(source: Source) -> None:
-    """Warn if means cost so many digits that no gap can be closed."""
-    largest = float(source.diagonal().max())
-    if source.error() > CLOSING * largest > 0:
+def check_digits(source: Source) -> None:
+    """Refuse data whose covariances have no digits; warn if they have few."""
+    error, largest = source.error(), float(source.diagonal().max())
+    if not error <= 0.01 * largest:
+        raise ValueError(NO_DIGITS)
+    if error > CLOSING * largest:
         warn_caller(
-            "X is sparse, and means are large beside the deviations: covariances are "
-            f"computed to {source.error() / largest:.1g} of the largest only, which "
-            "keeps proofs from closing; use a dense X, or subtract a constant."
-        )
-
-
-def refuse_large_means(source: Source) -> None:
-    """Refuse data whose covariances have no digits."""
-    largest = float(source.diagonal().max())
-    if not source.error() <= 0.01 * largest:
-        raise ValueError(
-            "X has means so large beside the deviations that its covariances have no "
-            "digits; subtract a constant from each column."
+            "X has means that are large beside the deviations: covariances are "
+            f"computed to {error / largest:.1g} of the largest only, which keeps "
+            "proofs from closing; use a dense X, or subtract a constant."
         )
 
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 STRIPE = 256  # rows of A: wide enough for BLAS, few enough for the cache
 PRODUCTS = 64  # that a kernel adds up before it adds to A
-MEMORY = 2  # arrays of the size of A while it is formed
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ class OfTable(Source):
     def formed(self, run: Run) -> Source:
         """Return A in memory if it is smaller than the data and fits the memory."""
         n, d = self.table.shape
-        if n <= d or 8 * MEMORY * d * d > run.memory:
+        if n <= d or 16 * d * d > run.memory:
             return self
         A, error = self.form(run)
         mirror(A)

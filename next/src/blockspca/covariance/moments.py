@@ -24,6 +24,10 @@ from .tables import ALL, Scaled, Table
 FAR = 2.0**200  # a larger or smaller variance is refused
 EXTREME = 2.0**300  # units of columns with larger or smaller numbers are changed
 
+NO_DIGITS = (
+    "X has means so large beside the deviations that its covariances have no digits; "
+    "subtract a constant from each column."
+)
 NO_VARIANCE = (
     "X has no variance: all features are constant, so there is nothing to explain; "
     "pass data that vary."
@@ -164,12 +168,11 @@ def marks_of(table: Table) -> Marks:
 
 def count_gaps(block: Any, start: int) -> NDArray[np.int64]:
     """Return how many numbers of each column are NaN, and how many are infinite."""
-    values = block if isinstance(block, np.ndarray) else block.data
-    gaps = np.isnan(values), np.isinf(values)
-    if values is block:
-        return np.array([gap.sum(axis=0) for gap in gaps])
-    d = block.shape[1]
-    return np.array([np.bincount(block.indices[g], minlength=d) for g in gaps])
+    if isinstance(block, np.ndarray):
+        return np.array([np.isnan(block).sum(axis=0), np.isinf(block).sum(axis=0)])
+    at, d = block.indices, block.shape[1]
+    gaps = np.isnan(block.data), np.isinf(block.data)
+    return np.array([np.bincount(at[gap], minlength=d) for gap in gaps])
 
 
 @dataclass(frozen=True)
@@ -251,10 +254,7 @@ def moments_of(
             "pass a copy in memory."
         )
     if prepare.scale and not (constant | (variance > 0)).all():
-        raise ValueError(
-            "X has means so large beside the deviations that its variances have no "
-            "digits; subtract a constant from each column."
-        )
+        raise ValueError(NO_DIGITS)
     if not prepare.scale:
         far = float(variance.max())
         if far == 0 and not constant.all():

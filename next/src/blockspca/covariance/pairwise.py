@@ -132,12 +132,6 @@ def pairwise_source(
         )
     n = table.shape[0]
     X = table.take(ALL, slice(0, n))
-    if np.isinf(X).any():
-        bad = np.flatnonzero(np.isinf(X).any(axis=0)).tolist()
-        raise ValueError(
-            f"X has infinite values in feature(s) {labels(bad, prepare.names)}; "
-            "replace them, by nan if they are missing."
-        )
     marks = marks_of(table)
     gaps = np.isnan(X)
     counts = n - gaps.sum(axis=0)
