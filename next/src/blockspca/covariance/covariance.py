@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,7 +17,7 @@ from .kinds import table_of
 from .matrix import refuse_rectangular, symmetric_copy
 from .moments import NO_DIGITS, GapsError, Preparation, marks_of, moments_of
 from .sources import Factor, Matrix, Source
-from .tables import ALL, ArrayTable, Index, SparseTable
+from .tables import ALL, Index, SparseTable
 
 if TYPE_CHECKING:
     from ..scan import Lists
@@ -33,7 +34,8 @@ class Covariance:
     ----------
     feature_names : tuple of str or None
     identity : Identity or None
-        What a proof needs to name the data; None if A is derived from another one.
+        What a proof needs to name the data; None if A is derived from another one, or
+        of data with gaps.
     mean, scale : arrays or None
         What is subtracted from columns of data, and what they are divided by.
 
@@ -152,7 +154,7 @@ class Covariance:
         table, names = table_of(X, "X")
         n, d = table.shape
         names = check_names(names if feature_names is None else feature_names, d)
-        prepare = prepare.named(names)
+        prepare = replace(prepare, names=names)
         weights = check_weights(sample_weight, n)
         try:
             m = moments_of(table, prepare, weights)
@@ -161,15 +163,13 @@ class Covariance:
                 raise
             from .pairwise import pairwise_source
 
-            pairs, marks = pairwise_source(table, prepare, weights)
-            identity = Identity("gaps", table.shape, marks, center, scale, ddof)
-            return cls(pairs, names, identity)
+            return cls(pairwise_source(table, prepare, weights), names)
         source: Source
         if table.sparse:
             source = SparseData(m, table)
         else:
             source = DenseData(m, table)
-            if isinstance(table, ArrayTable) and table.is_wide and m.table is table:
+            if m.table.wants_factor:
                 source = source.in_columns()
         check_digits(source)
         identity = Identity(
@@ -212,7 +212,9 @@ class Covariance:
         from .chunks import accumulated
 
         prepare = preparation(center, scale, ddof, constant)
-        return cls(*accumulated(chunks, prepare, feature_names))
+        source, names = accumulated(chunks, prepare, feature_names)
+        check_digits(source)
+        return cls(source, names)
 
     @property
     def n_features(self) -> int:
@@ -300,10 +302,15 @@ class Covariance:
     def subset(self, indices: Any) -> Covariance:
         """Return the covariance of some features."""
         index = np.arange(self.n_features)[as_index(indices)]
-        result = self.derived(self._source.subset(index))
+        result = self.derived(self._current.subset(index))
         if self.feature_names is not None:
             result.feature_names = tuple(self.feature_names[i] for i in index)
         return result
+
+    @property
+    def _current(self) -> Source:
+        """The source, or A in memory if it has been formed."""
+        return (self._formed or self)._source
 
     def derived(self, source: Source) -> Covariance:
         """Return the covariance of a view of this one, for the modules of the room."""

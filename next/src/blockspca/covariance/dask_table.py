@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial, reduce
+from operator import add
 from typing import Any, TypeVar
 
 import numpy as np
@@ -36,6 +38,7 @@ class DaskTable:
     """A dask array of dense or scipy sparse chunks."""
 
     remote = True
+    wants_factor = False
 
     def __init__(self, X: Any) -> None:
         self.X = X
@@ -75,11 +78,10 @@ class DaskTable:
             parts.append(delayed(of_block)(block, start))
             start += rows
         tick(0, 1)
+        total = delayed(partial(reduce, add))
         while len(parts) > 1:
-            parts = [
-                delayed(added)(parts[i : i + ARITY])
-                for i in range(0, len(parts), ARITY)
-            ]
+            groups = range(0, len(parts), ARITY)
+            parts = [total(parts[i : i + ARITY]) for i in groups]
         (result,) = compute(parts[0])
         tick(1, 1)
         return result
@@ -102,11 +104,3 @@ def joined(chunks: list[Any], columns: Any) -> Any:
     dense = chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
     dense = dense if columns is None else dense[:, columns]
     return np.ascontiguousarray(dense, dtype=np.float64)
-
-
-def added(parts: list[Any]) -> Any:
-    """Return the sum of some results."""
-    result = parts[0]
-    for part in parts[1:]:
-        result = result + part
-    return result

@@ -7,6 +7,7 @@ large means cost no digits; sparse ones after it, A = D (X'WX − n μμ') D.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -110,9 +111,16 @@ class OfTable(Source):
         np.fill_diagonal(A, self.m.variance)
         return Matrix(A, error, psd=True, n_samples=n)
 
+    def error(self) -> float:
+        return self.error_of(self.table.shape[0] + self.table.joins)
+
+    @abstractmethod
+    def error_of(self, products: int) -> float:
+        """Bound the error of an entry whose sum takes so many roundings."""
+
+    @abstractmethod
     def form(self, run: Run) -> tuple[FloatArray, float]:
         """Return the upper half of A, and the error of an entry."""
-        raise NotImplementedError
 
 
 class DenseData(OfTable):
@@ -135,11 +143,7 @@ class DenseData(OfTable):
         columns = self.factor.columns
         return self.with_error(factor_lists(columns, n, d, width, run, features))
 
-    def error(self) -> float:
-        return self.error_of(self.table.shape[0] + self.table.joins)
-
     def error_of(self, products: int) -> float:
-        """Bound the error of an entry whose sum takes so many roundings."""
         m = self.m
         largest, uncentred = float(m.variance.max()), float(m.uncentred.max())
         return centred_error(products, m.table.joins, largest, uncentred, m.scaled)
@@ -230,11 +234,7 @@ class SparseData(OfTable):
         )  # fmt: skip
         return view.with_error(lists)
 
-    def error(self) -> float:
-        return self.error_of(self.table.shape[0] + self.table.joins)
-
     def error_of(self, products: int) -> float:
-        """Bound the error of an entry whose sum takes so many roundings."""
         moments = float(self.m.uncentred.max())
         return moment_error(products, self.table.joins, moments)
 

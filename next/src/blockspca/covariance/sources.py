@@ -63,9 +63,6 @@ class DenseFactor(Factor):
     def columns(self, indices: Index) -> FloatArray:
         return self.C[:, indices]
 
-    def gram(self, weights: FloatArray) -> FloatArray:
-        return (self.C * weights) @ self.C.T
-
 
 class Source(ABC):
     """Entries of a symmetric matrix A, each known to ± `error`."""
@@ -89,15 +86,10 @@ class Source(ABC):
 
     def matvec(self, x: FloatArray) -> FloatArray:
         """Return A x from rows of A, some at a time."""
-        return np.concatenate(
-            [self.block(rows, ALL) @ x for rows in self.row_stripes()]
-        )
-
-    def row_stripes(self) -> list[NDArray[np.intp]]:
-        """Return all features in parts whose rows of A take 32 MiB each."""
         d = self.n_features
         step = max(1, ENTRIES // d)
-        return [np.arange(at, min(at + step, d)) for at in range(0, d, step)]
+        stripes = (np.arange(at, min(at + step, d)) for at in range(0, d, step))
+        return np.concatenate([self.block(rows, ALL) @ x for rows in stripes])
 
     def lists(self, width: int, run: Run, features: Indices | None = None) -> Lists:
         """Return the largest entries of rows; see `scan.Lists`."""
@@ -127,9 +119,7 @@ class Source(ABC):
         return None
 
     def largest(self) -> float:
-        """Bound |A_ij| from above, up to `error`."""
-        if not self.known_psd:
-            raise NotImplementedError(type(self).__name__)
+        """Bound |A_ij| from above, up to `error`; this is for semidefinite A."""
         return float(self.diagonal().max())  # |A_ij| ≤ √(A_ii A_jj)
 
     def subset(self, indices: NDArray[np.intp]) -> Source:

@@ -232,13 +232,13 @@ def low_rank(
     `psd` promises that the result is positive semidefinite; `error` bounds by how much
     an entry changes if L and R are not the exact ones.
     """
-    return cov.derived(LowRank(cov._source, left, right, psd=psd, error=error))
+    return cov.derived(LowRank(cov._current, left, right, psd=psd, error=error))
 
 
 def raised(cov: Covariance, kept: Sequence[tuple[int, int]] = ()) -> Covariance:
     """Return A with negative entries raised to 0, except the pairs in `kept`."""
     pairs = np.array(kept, dtype=np.intp).reshape(-1, 2)
-    return cov.derived(Raised(cov._source, pairs))
+    return cov.derived(Raised(cov._current, pairs))
 
 
 def contrastive(target: Any, background: Any, weight: float = 1.0) -> Covariance:
@@ -286,7 +286,7 @@ def contrastive(target: Any, background: Any, weight: float = 1.0) -> Covariance
         )
     if weight == 0:
         return first
-    contrast = Contrast(first._source, second._source, weight)
+    contrast = Contrast(first._current, second._current, weight)
     result = Covariance(contrast, names if names is not None else own)
     result.origins = first.origins + second.origins
     if second.known_psd:
