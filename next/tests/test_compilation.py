@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -66,9 +67,22 @@ def test_all_kernels_compile_in_processes(tmp_path, monkeypatch):
 
 
 def test_without_a_writable_cache_a_call_goes_on(tmp_path):
-    # A cache folder that is a file: nobody can write there, root included.
-    blocked = tmp_path / "file"
+    # Files where folders should be: nobody can write there, root included.
+    copy, blocked = tmp_path / "blockspca", tmp_path / "file"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     blocked.touch()
-    done = python("-c", SOLVE, NUMBA_CACHE_DIR=str(blocked), HOME=str(blocked))
+    for name in (".", "_kernels"):
+        (copy / name / "__pycache__").touch()
+    blocked_path = str(blocked)
+    done = python(
+        "-c",
+        SOLVE,
+        PYTHONPATH=str(tmp_path),
+        PYTHONDONTWRITEBYTECODE="1",
+        NUMBA_CACHE_DIR="",
+        HOME=blocked_path,
+        XDG_CACHE_HOME=blocked_path,
+    )
     assert done.stdout == "optimal\n", done.stderr
     assert "compiling" in done.stderr
+    assert not list(tmp_path.rglob("*.nbi"))
