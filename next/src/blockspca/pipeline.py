@@ -85,7 +85,7 @@ def solve(
     given = starting_support(start, problem, k)
     prepare(*KERNELS)
     with one_call(limits, n_jobs, progress) as run:
-        return results_of(problem, k, run, certify, given, cov)[-1]
+        return results_of(problem, k, run, certify, given, cov, True)[-1]
 
 
 def solve_path(
@@ -132,7 +132,7 @@ def solve_path(
     given = [row for one in start for row in starting_support(one, problem, k_max)]
     prepare(*KERNELS)
     with one_call(limits, n_jobs, progress) as run:
-        results = results_of(problem, k_max, run, certify, given, cov)
+        results = results_of(problem, k_max, run, certify, given, cov, not certify)
     return SparsityPath(tuple(results), cov.trace)
 
 
@@ -156,8 +156,12 @@ def results_of(
     certify: bool,
     start: Sequence[Indices],
     whole: Covariance,
+    with_power: bool,
 ) -> list[Result]:
-    """Return results for all sizes up to k; a limit or Ctrl-C ends the search only."""
+    """Return results for all sizes up to k; a limit or Ctrl-C ends the search only.
+
+    A proved path needs no power steps: each size betters the next.
+    """
     cov, rules = problem.cov, problem.rules
     screening: Screening | None = None
     supports: Supports | None = None
@@ -168,7 +172,7 @@ def results_of(
         first = screening.strongest(first_pool(k))
         supports = Supports(cov, k, rules, run, first, start)
         supports.find()
-        if k >= POWER_FROM and rules.is_free:
+        if with_power and k >= POWER_FROM and rules.is_free:
             rows = screening.unlike_rows(ROWS)
             supports.offer(k, power_support(cov, k, rows, run))
         chain = Chain(cov, k, rules, screening, supports, run)
