@@ -176,8 +176,8 @@ def evidence(case: Case, result: Any, pick: int = 0) -> None:
 
     `pick` chooses a leaf of the evidence to change.
     """
-    if getattr(result, "certificate", result) is None:  # BASE, stopped in its blocks
-        return
+    if "verify" not in bs.__all__ or getattr(result, "certificate", 0) is None:
+        return  # BASE has no certificate if a call is stopped in its blocks
     reached, best_x = judge.best(case.exact, case.k, case.rules)
     try:
         bs.verify(result, case.cov)
@@ -187,7 +187,7 @@ def evidence(case: Case, result: Any, pick: int = 0) -> None:
     x = np.zeros(len(best_x))
     x[int(np.diagonal(case.exact).argmin())] = 1.0  # a poor x, to be below the bound
     objective = float(judge.quotient_below(case.exact, x))
-    if lower >= objective and not case.rules:
+    if objective <= lower < reached and not case.rules:
         poor = restated(result, x, objective, lower)
         require(refused(poor, case), f"verify accepts {lower!r}, reached {reached!r}")
     if hasattr(result, "bound"):  # BASE has no evidence to change

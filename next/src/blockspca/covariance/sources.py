@@ -114,7 +114,7 @@ class Source(ABC):
 
     def lists(self, width: int, run: Run, features: Indices | None = None) -> Lists:
         """Return the largest entries of rows; see `scan.Lists`."""
-        from ..scan import block_lists  # type: ignore[attr-defined]
+        from ..scan import block_lists
 
         lists = block_lists(self.block, self.n_features, width, run, features)
         return self.with_error(lists)
@@ -192,7 +192,7 @@ class Matrix(Source):
         return np.asarray(self.A @ x)
 
     def lists(self, width: int, run: Run, features: Indices | None = None) -> Lists:
-        from ..scan import matrix_lists, stored_lists  # type: ignore[attr-defined]
+        from ..scan import matrix_lists, stored_lists
 
         scan = matrix_lists if self.in_memory else stored_lists
         return self.with_error(scan(self.A, width, run, features))
@@ -244,7 +244,7 @@ class Columns(Source):
         return self.C.T @ (self.C @ x)
 
     def lists(self, width: int, run: Run, features: Indices | None = None) -> Lists:
-        from ..scan import factor_lists  # type: ignore[attr-defined]
+        from ..scan import factor_lists
 
         n, d = self.C.shape
         columns = self._factor.columns
