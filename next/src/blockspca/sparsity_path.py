@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from .messages import gap_in_percent
 from .result import Result
-from .validation import FloatArray, check_sparsity
+from .validation import FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SparsityPath:
-    """Results for k = first, first + 1, …, as `solve_path` returns them.
+class SparsityPath(Mapping[int, Result]):
+    """Results by k = first, first + 1, …, as `solve_path` returns them.
 
     Attributes
     ----------
@@ -29,8 +29,8 @@ class SparsityPath:
     >>> from blockspca.pipeline import solve_path
     >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
     >>> path = solve_path(A, 2)
-    >>> [result.support.tolist() for result in path], path[2].status.value
-    ([[0], [0, 1]], 'optimal')
+    >>> path[2].status.value, {k: path[k].support.tolist() for k in path}
+    ('optimal', {1: [0], 2: [0, 1]})
     """
 
     results: tuple[Result, ...]
@@ -39,28 +39,26 @@ class SparsityPath:
     def __len__(self) -> int:
         return len(self.results)
 
-    def __iter__(self) -> Iterator[Result]:
-        return iter(self.results)
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.results[0].k, self.results[-1].k + 1))
 
     def __getitem__(self, k: int) -> Result:
         """Return the result for k."""
-        first = self.results[0].k
-        k = check_sparsity(k, self.results[-1].k)
-        if k < first:
-            raise ValueError(
-                f"k = {k} cannot hold the {first} features of include; use k={first}."
+        if k not in range(self.results[0].k, self.results[-1].k + 1):
+            raise KeyError(
+                f"k = {k!r} must be one of {self.results[0].k}, …, {self.results[-1].k}"
             )
-        return self.results[k - first]
+        return self.results[k - self.results[0].k]
 
     @property
     def objectives(self) -> FloatArray:
         """The objective for each k."""
-        return np.array([result.objective for result in self])
+        return np.array([result.objective for result in self.results])
 
     @property
     def upper_bounds(self) -> FloatArray:
         """The bound for each k."""
-        return np.array([result.upper_bound for result in self])
+        return np.array([result.upper_bound for result in self.results])
 
     @property
     def explained(self) -> FloatArray:
@@ -81,16 +79,16 @@ class SparsityPath:
                 "explained": share,
                 "features": ", ".join(result.features),
             }
-            for result, share in zip(self, self.explained, strict=True)
+            for result, share in zip(self.results, self.explained, strict=True)
         ]
         return pandas.DataFrame(rows).set_index("k")
 
     def to_dict(self) -> dict[str, Any]:
         """Return all results in values that JSON has."""
-        return {"trace": self.trace, "results": [r.to_dict() for r in self]}
+        return {"trace": self.trace, "results": [r.to_dict() for r in self.results]}
 
     def __repr__(self) -> str:
-        proved = sum(result.status.value == "optimal" for result in self)
+        proved = sum(result.status.value == "optimal" for result in self.results)
         return (
             f"SparsityPath(k={self.results[0].k}..{self.results[-1].k}, "
             f"{proved} of {len(self)} proved optimal)"
@@ -101,6 +99,6 @@ class SparsityPath:
         lines += [
             f"{r.k:>5} {r.objective:>14.8g} {r.upper_bound:>14.8g} "
             f"{gap_in_percent(r.gap):>10}  {r.status.value}"
-            for r in self
+            for r in self.results
         ]
         return "\n".join(lines)

@@ -118,6 +118,7 @@ class Chain:
             self._close_open_nodes(self._tree)
             self._tree = None
         for q in range(self.q, self.k + 1):
+            self._supports.follow(q)
             self._bound_cheaply(q)
 
     # -- bounds --------------------------------------------------------------------
@@ -144,7 +145,9 @@ class Chain:
         cov, screening, upper = self._cov, self._screening, self._upper(q)
 
         def raised(value: float) -> float:
-            return value + self.margin(q, value)
+            # Other forms of the same data, such as sparse ones, have other errors.
+            room = SEARCH_GAP / 2 * abs(value) if self._error else 0.0
+            return value + max(room, self.margin(q, value))
 
         variance = variance_bound(cov.diagonal(), q, cov.known_psd)
         if variance < math.inf:
@@ -153,7 +156,8 @@ class Chain:
             upper_bound = variance if exact else raised(variance)
             self._lower(q, "variance", Variance(q, upper_bound))
         average, m = average_bound(q, upper, self._lowest, cov.known_psd)
-        if average < math.inf:
+        # The average is over all m-sets, and the bound only about those with the root.
+        if average < math.inf and len(self._rules.root) == 0:
             self._lower(q, "average", Average(q, raised(average), m))
         if q == 1 or screening is None:
             return
@@ -176,6 +180,7 @@ class Chain:
         """Screen for q and plant its tree, unless q is proved without one."""
         q, supports, screening = self.q, self._supports, self._screening
         assert screening is not None
+        supports.follow(q)  # the tree may have found a better one of q − 1
         self._bound_cheaply(q)
         if self._is_proved(q):
             self._go_on()

@@ -61,6 +61,8 @@ class Supports:
         for features in start:
             self._add(features)
         self.best = [Support()] * (k_max + 1)
+        #: The support of k − 1 that each one was extended from
+        self._origin: list[Support | None] = [None] * (k_max + 1)
         self._rows_tried = 0
 
     def _add(self, features: Indices) -> int:
@@ -72,33 +74,40 @@ class Supports:
         return new
 
     def find(self) -> None:
-        """Extend each support by one feature, then swap.
+        """Find the support of each size from that of one feature less."""
+        for k in range(max(1, len(self.pool.rules.root)), self.k_max + 1):
+            self.follow(k)
 
-        If the call is over, sizes without a support get what costs nothing.
+    def follow(self, k: int) -> None:
+        """Extend the support of k − 1 and swap, unless k comes from it already.
+
+        If the call is over, k gets what costs nothing.
         """
-        begin = max(1, len(self.pool.rules.root))
-        for k in range(begin, self.k_max + 1):
-            if len(self.best[k].features):
-                continue
-            last = self.pool.positions(self.best[k - 1].features)
-            if k > begin and self._run.over() and k < self.k_max:
+        last = self.best[k - 1]
+        if self._origin[k] is last:
+            return
+        self._origin[k] = last
+        is_over = self._run.over() and len(last.features) > 0
+        if is_over and k < self.k_max:
+            if self.best[k].value < last.value or len(self.best[k].features) == 0:
                 self._take_over(k)
-                continue
-            swaps = 0 if self._run.over() else MOST_SWAPS
-            self._offer(k, extended(self.pool.matrix, last, k, self.pool.rules), swaps)
-            if k in self._start:
-                self.offer(k, self._start[k])
-            if self.best[k].value < self.best[k - 1].value:  # by rounding
-                self._take_over(k)
-            self._run.tell(
-                Event(
-                    stage="supports",
-                    done=k,
-                    total=self.k_max,
-                    k=k,
-                    objective=self.best[k].value,
-                )
+            return
+        positions = self.pool.positions(last.features)
+        positions = extended(self.pool.matrix, positions, k, self.pool.rules)
+        self._offer(k, positions, 0 if is_over else MOST_SWAPS)
+        if k in self._start:
+            self.offer(k, self._start[k])
+        if self.best[k].value < last.value:  # by rounding
+            self._take_over(k)
+        self._run.tell(
+            Event(
+                stage="supports",
+                done=k,
+                total=self.k_max,
+                k=k,
+                objective=self.best[k].value,
             )
+        )
 
     def offer(self, k: int, features: Indices) -> bool:
         """Complete a set of at most k features, swap, and keep it if it is better."""
