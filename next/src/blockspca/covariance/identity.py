@@ -26,7 +26,7 @@ class DataChangedError(RuntimeError):
 class Identity:
     """The data that A was made from, and how."""
 
-    kind: str  #: "matrix", "data", or "gaps" for data with missing values
+    kind: str  #: "matrix" or "data"
     shape: tuple[int, int]
     marks: Marks = field(repr=False)
     center: bool = True

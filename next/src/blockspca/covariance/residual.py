@@ -54,7 +54,7 @@ def residual(cov: Covariance, components: FloatArray) -> Covariance:
     array([[0. , 0. ],
            [0. , 1.5]])
     """
-    source = cov._source
+    source = cov._current
     V = np.asarray(components, dtype=np.float64).reshape(cov.n_features, -1)
     used = np.flatnonzero(V.any(axis=1))
     if not len(used):

@@ -119,4 +119,5 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
         )
         loadings = (self.components_ / self.scale_).T
-        return np.asarray(X @ loadings - self.mean_ @ loadings)
+        scores: FloatArray = X @ loadings - self.mean_ @ loadings
+        return scores
