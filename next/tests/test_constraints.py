@@ -163,8 +163,8 @@ def test_wrong_types_are_refused():
         solve(A, 3, constraints={"include": [0]})
     with pytest.raises(ValueError, match="the features have no names"):
         solve(A, 3, constraints=Constraints(include=["a"]))
+    rules = Constraints(overlap_with=[0, 1], min_overlap=1)
     with pytest.raises(ValueError, match="min_overlap cannot be combined with a path"):
-        rules = Constraints(overlap_with=[0, 1], min_overlap=1)
         solve_path(A, 3, constraints=rules)
 
 

@@ -59,8 +59,8 @@ class Components:
     @property
     def adjusted_explained_variance(self) -> FloatArray:
         """The variance of each score that the scores before it do not explain."""
-        factor = np.linalg.qr(_root(self.gram), mode="r")
-        return np.asarray(factor.diagonal() ** 2)
+        R: FloatArray = np.linalg.qr(_root(self.gram), mode="r")  # type: ignore[assignment]
+        return R.diagonal() ** 2
 
     @property
     def explained_variance_ratio(self) -> FloatArray:

@@ -95,7 +95,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.components_ = solution.components
         self.explained_variance_ = solution.adjusted_explained_variance
         self.explained_variance_ratio_ = solution.explained_variance_ratio
-        self.mean_, self.scale_ = cov.mean, cov.scale
+        self.mean_, self.scale_ = np.asarray(cov.mean), np.asarray(cov.scale)
         self._n_features_out = len(solution)
         unproved = [
             j for j, r in enumerate(solution.results, 1) if r.status.value != "optimal"
