@@ -10,7 +10,6 @@ __version__ = "1.0.0.dev0"
 # Public names and their modules, imported on first use: importing the package is
 # instant, and numba or scikit-learn load only if a call needs them.
 _EXPORTS: dict[str, str] = {
-    "Components": "components",
     "Constraints": "constraints",
     "Covariance": "covariance",
     "DataChangedError": "covariance",
@@ -23,7 +22,6 @@ _EXPORTS: dict[str, str] = {
     "VerificationError": "proof.verify",
     "contrastive": "covariance",
     "solve": "pipeline",
-    "solve_components": "components",
     "solve_path": "pipeline",
     "verify": "proof.verify",
 }
