@@ -295,6 +295,10 @@ def test_entries_of_shared_data_err_by_less_than_a_billionth(data_folder):
         for scale in (False, True):
             cov = quietly(Covariance.from_data, X, scale=scale, constant="ignore")
             assert cov.entry_error < 1e-9 * cov.diagonal().max(), (name, scale)
+            some = cov.diagonal().argsort()[[-1, -2, -100]]
+            columns = X[:, some].toarray() if sp.issparse(X) else X[:, some]
+            exact = exact_covariance(columns.astype(float), scale=scale)
+            assert worst_error(cov.submatrix(some), exact) <= cov.entry_error
 
 
 def load_shared(path):

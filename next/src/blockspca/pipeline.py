@@ -22,10 +22,13 @@ from .prove.screening import Screening
 from .result import Bound, Result
 from .sparsity_path import SparsityPath
 from .supports.pool import first_pool
+from .supports.power import ROWS, power_support
 from .supports.supports import Supports
 from .validation import Indices, check_flag, check_sparsity
 
 KERNELS = ("screen", "tree")
+# From here on power steps find better sets than swaps: ALLAML standardised, k = 30.
+POWER_FROM = 30
 
 
 def solve(
@@ -165,6 +168,9 @@ def results_of(
         first = screening.strongest(first_pool(k))
         supports = Supports(cov, k, rules, run, first, start)
         supports.find()
+        if k >= POWER_FROM and rules.is_free:
+            rows = screening.unlike_rows(ROWS)
+            supports.offer(k, power_support(cov, k, rows, run))
         chain = Chain(cov, k, rules, screening, supports, run)
         if certify:
             chain.advance(math.inf)

@@ -49,6 +49,14 @@ def fit(
         raise typer.Exit(2) from None
 
 
+@app.command("compile")
+def compile_kernels() -> None:
+    """Compile all kernels ahead of the first call."""
+    from .._kernels.compilation import compile_all
+
+    raise typer.Exit(min(compile_all(), 1))
+
+
 def read(path: Path) -> Any:
     """Return the numbers of a file, with the names of a header."""
     import numpy as np

@@ -34,10 +34,10 @@ class Covariance:
     ----------
     feature_names : tuple of str or None
     identity : Identity or None
-        What a proof needs to name the data; None if A is derived from another one, or
-        of data with gaps.
+        The name of the data for a proof; None if A is derived from another one, or of
+        data with gaps.
     mean, scale : arrays or None
-        What is subtracted from columns of data, and what they are divided by.
+        Means of the columns of data, and their divisors.
 
     Examples
     --------
@@ -331,7 +331,7 @@ class Covariance:
 
 
 def preparation(center: Any, scale: Any, ddof: Any, constant: Any) -> Preparation:
-    """Check the arguments that say what is done to columns."""
+    """Check the arguments about columns: centre, scale, divisor, constants."""
     check_choice(constant, "constant", ("warn", "ignore", "raise"))
     return Preparation(
         check_flag(center, "center"),
@@ -400,7 +400,7 @@ def as_index(indices: Any) -> Index:
 
 
 def as_covariance(data: Any) -> Covariance:
-    """Return a Covariance for what any public function is passed as its first argument.
+    """Return a Covariance for the first argument of any public function.
 
     A symmetric matrix is a covariance. An array that is not square is samples ×
     features, with the defaults of `Covariance.from_data`. A square array that is not

@@ -67,7 +67,7 @@ class DaskTable:
         from dask.delayed import delayed
 
         edges = np.cumsum([0, *self.X.chunks[1]])
-        # Chunks of columns that nobody asks for are not computed.
+        # Chunks without any of these columns are not computed.
         index = np.arange(self.shape[1])[columns]
         used = np.unique(np.searchsorted(edges, index, side="right") - 1)
         kept = np.concatenate([np.arange(edges[c], edges[c + 1]) for c in used])

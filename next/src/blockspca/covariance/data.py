@@ -77,8 +77,8 @@ class OfTable(Source):
 
     known_psd = True
 
-    def __init__(self, m: Moments, given: Table) -> None:
-        self.m, self.table, self.given = m, m.table, given
+    def __init__(self, m: Moments, original: Table) -> None:
+        self.m, self.table, self.original = m, m.table, original
         self.n_samples, self.n_features = m.table.shape
 
     def diagonal(self) -> FloatArray:
@@ -89,7 +89,7 @@ class OfTable(Source):
         return TableFactor(self.m)
 
     def marks(self) -> NDArray[np.uint64]:
-        return marks_of(self.given.again())
+        return marks_of(self.original.again())
 
     def reads(self, rows: Index, columns: Index) -> tuple[Index, Index, Index]:
         """Return the features to read, and the places of rows and columns there."""

@@ -1,4 +1,4 @@
-"""One reading of what users pass in: arrays, sparse matrices, frames, files, dask.
+"""One reading of all input: arrays, sparse matrices, frames, files, dask.
 
 Libraries are recognised by the names of types, so that none of them is imported.
 """
@@ -129,7 +129,7 @@ def frame_array(frame: Any, argument: str) -> Any:
 
 
 def refuse_objects_of_libraries(X: Any, argument: str) -> None:
-    """Refuse what is no table at all, with the conversion to write."""
+    """Refuse objects that are no tables, with the conversion to write."""
     library = library_of(X)
     if library in CONVERSIONS:
         raise TypeError(
@@ -149,7 +149,7 @@ def refuse_objects_of_libraries(X: Any, argument: str) -> None:
 
 
 def refuse_dtype(dtype: Any, argument: str) -> None:
-    """Refuse numbers that are not real, and what is no number."""
+    """Refuse dtypes of complex numbers, texts and objects."""
     kind = np.dtype(dtype).kind
     if kind == "c":
         raise TypeError(
@@ -164,7 +164,7 @@ def refuse_dtype(dtype: Any, argument: str) -> None:
 
 
 def refuse_shape(shape: Any, argument: str) -> None:
-    """Refuse what is not two-dimensional, or empty."""
+    """Refuse shapes that are not two-dimensional, or empty."""
     if len(shape) != 2:
         raise ValueError(
             f"{argument} has shape {tuple(shape)} and must have two dimensions, "

@@ -36,7 +36,7 @@ NO_VARIANCE = (
 
 @dataclass(frozen=True)
 class Preparation:
-    """What `from_data` does to the columns of data; see there."""
+    """The treatment of the columns of data; see `from_data`."""
 
     center: bool
     scale: bool
@@ -53,7 +53,7 @@ class Preparation:
             )
 
     def deviations(self, variance: FloatArray, constant: NDArray[np.bool_]) -> Any:
-        """Return what columns are divided by: infinity for constant ones."""
+        """Return the divisors of columns: infinity for constant ones."""
         if constant.all():
             raise ValueError(NO_VARIANCE)
         if not self.scale:
@@ -190,7 +190,7 @@ class Moments:
 
     @property
     def mean_and_scale(self) -> tuple[FloatArray, FloatArray]:
-        """What is subtracted from columns of X, and what they are divided by."""
+        """Means of the columns of X, and their divisors."""
         mean, scale = self.mean, self.scale
         if self.rest is not None:
             mean = mean + self.rest
@@ -212,10 +212,10 @@ class GapsError(ValueError):
 def moments_of(
     table: Table, prepare: Preparation, weights: FloatArray | None = None
 ) -> Moments:
-    """Compute the moments of a table; refuse what is not finite or out of range."""
+    """Compute the moments of a table; refuse gaps and numbers out of range."""
     n = table.shape[0] if weights is None else int(weights.sum())
     prepare.refuse_few(n)
-    given = table
+    original = table
     with np.errstate(over="ignore", invalid="ignore"):
         at = 0 if weights is None else int(np.argmax(weights > 0))
         first = table.take(ALL, slice(at, at + 1))[0]
@@ -241,7 +241,7 @@ def moments_of(
         rest = sums.total / n if prepare.center else zeros
         variance = (sums.squares - n * rest**2) / (n - prepare.ddof)
         variance = np.where(constant, 0.0, np.maximum(variance, 0.0))
-    if prepare.center and table is given and (sums.marks != marks).any():
+    if prepare.center and table is original and (sums.marks != marks).any():
         raise DataChangedError(
             "X changed while it was read; leave X as it is until the call ends, or "
             "pass a copy in memory."

@@ -1,4 +1,4 @@
-"""What is left of A after regression on scores, by any coefficients.
+"""The residual of A after regression on scores, by any coefficients.
 
 With V the components, as d × m columns, G = V'AV and W* any solution of G W* = V'A,
 regression of all features on the scores leaves A_V = (I − VW*)'A(I − VW*).
@@ -36,7 +36,7 @@ from .views import LowRank
 
 
 def residual(cov: Covariance, components: FloatArray) -> Covariance:
-    """Return what regression on the scores of components leaves of A.
+    """Return the residual of A after regression on the scores of components.
 
     Parameters
     ----------

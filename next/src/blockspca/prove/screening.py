@@ -181,6 +181,17 @@ class Screening:
         rows = np.sort(np.argpartition(-weight, size - 1)[:size])
         return self._named(rows)
 
+    def unlike_rows(self, count: int) -> Indices:
+        """Return features with strong rows, none in the list of another one."""
+        order = np.argsort(-self._squares[:, -1], kind="stable")
+        chosen: list[int] = []
+        for i in order.tolist():
+            if not any(i in self.indices[j] for j in chosen):
+                chosen.append(i)
+                if len(chosen) == count:
+                    break
+        return self._named(np.array(chosen))
+
     def row_supports(self, k: int, count: int) -> Indices:
         """Return i and its k − 1 largest |A_ij| for the rows with the largest norms."""
         complete = np.flatnonzero(self.indices[:, k - 2] >= 0)
