@@ -309,8 +309,8 @@ def test_sets_of_components(claim: str) -> None:
     found = bs.solve_components(case.cov, k, m, scheme=scheme, **options)
     claims.components(case, found, scheme, swept=sweeps > 0)
     for j, result in enumerate(found.results):
-        used = np.flatnonzero(np.asarray(result.x))
-        require(len(used) <= k, f"component {j + 1} has {len(used)} features, k = {k}")
+        used = np.count_nonzero(np.asarray(result.x))
+        require(used <= k, f"component {j + 1} has {used} features, k = {k}")
     found.verify(case.cov)
 
 
@@ -381,14 +381,10 @@ def eigenvalues_without_vectors_were_below_the_optimum() -> None:
 
 @row("alternatives")
 def sets_an_ulp_below_the_best_were_not_listed() -> None:
-    """Nor was the best itself, in an empty list that was complete."""
     ulp = from_upper(5, [-2, 1, 1, 0, 1, -2, -2, 0, -2, 4, 1, -1, -2, 1, 4])
     pairs = np.kron(np.eye(2), [[2.0, 1.0], [1.0, 2.0]])
-    for A, expected in (
-        (ulp, [[0, 2, 4], [1, 2, 4], [2, 3, 4]]),  # 2 and 4 reach 5 alone
-        (pairs, [[0, 1], [2, 3]]),
-        (np.diag([3.0, 2.0, 1.0, 1.0]), [[0, 1], [0, 2], [0, 3]]),
-    ):
+    three = [[0, 2, 4], [1, 2, 4], [2, 3, 4]]  # 2 and 4 reach 5 alone
+    for A, expected in ((ulp, three), (pairs, [[0, 1], [2, 3]])):
         found = bs.alternatives(A, len(expected[0]), within=0)
         sets = sorted(np.asarray(support).tolist() for support in found.supports)
         require(sets == expected or not found.complete, f"{sets}, complete")
