@@ -169,7 +169,7 @@ def _vector(result: Result, cov: Covariance) -> str:
     features = set(np.flatnonzero(x).tolist())
     allowed = (
         len(x) == cov.n_features
-        and features <= support
+        and features <= support <= set(range(len(x)))
         and len(support) <= result.k
         and not support & set(sets.without)
         and set(sets.include) <= support
@@ -185,7 +185,9 @@ def _vector(result: Result, cov: Covariance) -> str:
 
 
 def _objective(result: Result, cov: Covariance) -> str:
-    support = np.sort(result.support)
+    if not np.isfinite(result.objective):
+        raise VerificationError(f"objective = {result.objective!r} must be finite")
+    support = np.unique(result.support)
     x = result.x[support]
     A, nothing = np.asarray(cov.submatrix(support)), np.zeros((len(x), 0))
     form, square = form_below(A, cov.entry_error, x, nothing, False)
