@@ -169,7 +169,7 @@ def _vector(result: Result, cov: Covariance) -> str:
     features = set(np.flatnonzero(x).tolist())
     allowed = (
         len(x) == cov.n_features
-        and features <= support
+        and features <= support <= set(range(len(x)))
         and len(support) <= result.k
         and not support & set(sets.without)
         and set(sets.include) <= support
@@ -185,8 +185,11 @@ def _vector(result: Result, cov: Covariance) -> str:
 
 
 def _objective(result: Result, cov: Covariance) -> str:
-    x = result.x[result.support]
-    A = np.asarray(cov.submatrix(result.support))
+    if not np.isfinite(result.objective):
+        raise VerificationError(f"objective = {result.objective!r} must be finite")
+    support = np.unique(result.support)
+    x = result.x[support]
+    A = np.asarray(cov.submatrix(support))
     form, size = float(x @ A @ x), float(np.abs(x) @ np.abs(A) @ np.abs(x))
     # The sums here and those of the claim err by at most γ_{2k} of their terms each.
     room = OBJECTIVE_ERROR * abs(form) + 8 * (len(x) + 1) * UNIT * size
