@@ -60,7 +60,7 @@ def honest_proof(Y, problem, k_max):
     kept = [i for i in range(d) if i not in problem.sets.without]
     scale = np.abs(A).max()
     include = list(problem.sets.include)
-    kept = include + [i for i in kept if i not in include]
+    kept = include + [i for i in kept[::-1] if i not in include]
     for k in range(max(1, len(include)), min(k_max, len(kept)) + 1):
         optimum = best(A, k, problem.sets)
         if optimum is None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from blockspca.checker.check import check_proof
+from blockspca.checker.entries import Floats, integer_block
 from blockspca.checker.problem import Problem, Proof, Vector
 from blockspca.checker.reading import ProofError
 from blockspca.checker.records import Average, Rows, Sets, Tree, Variance
@@ -196,3 +198,41 @@ def test_a_proof_of_other_data_is_refused():
     for factor in (1.01, 1 + 1e-5):
         assert is_refused(factor * Y, proof)
     assert not is_refused(-Y, replace(proof, claims=()))
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_small_entries_are_not_lost(exact):
+    """Squares of 1e-200 underflow, and a bound of 1 is below 1 + 1e-200."""
+    A = np.array([[1.0, 1e-200, 0.0], [1e-200, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    records = (Variance(1, 1.0), Tree(2, 1.0, (0, 1, 2), 9))
+    assert is_refused(A, Proof(Problem("matrix"), (), records), exact)
+    records = (Variance(1, 1.0), Tree(2, 1.0, (), 9))
+    assert not is_refused(np.eye(3), Proof(Problem("matrix"), (), records), True)
+    for size in (1e-250, 1e250):
+        with pytest.raises(ProofError, match="scale the data"):
+            check_proof(size * A, Proof(Problem("matrix"), (), ()), exact)
+    Y = np.full((3, 2), 1e-200) * [[1.0, 2.0], [0.0, 1.0], [0.5, 0.0]]
+    with pytest.raises(ProofError, match="scale the data"):
+        check_proof(Y, Proof(Problem("data", True, False, 1), (), ()), exact)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_entries_err_by_no_more_than_is_said(exact):
+    """Offsets, small columns, many samples: entries against exact fractions."""
+    rng = np.random.default_rng(2)
+    V = Vector((0, 2), (0.1, -(2.0**-60)))
+    for n in (3, 40, 5000):
+        X = rng.standard_normal((n, 4)) * [1.0, 1e-3, 5.0, 1.0] + [1e7, 0.0, 3.0, -1e3]
+        for scale in (False, True):
+            for residual in ((), (V,)):
+                problem = Problem("data", True, scale, 1, residual)
+                entries = Floats(X, problem)
+                block = entries.block(np.arange(4))
+                true, bits, error = integer_block(X, problem, np.arange(4))
+                for i, j in np.ndindex(4, 4):
+                    apart = abs(Fraction(block[i, j]) - Fraction(true[i, j], 2**bits))
+                    assert apart <= entries.error + Fraction(error, 2**bits)
+                assert entries.error < 1e-6 * entries.diagonal.max()
+                assert (
+                    np.abs(entries.diagonal - block.diagonal()).max() <= entries.error
+                )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from math import isqrt
+from math import isqrt, sqrt
 from typing import Any
 
 import numpy as np
@@ -58,13 +58,14 @@ class Floats:
         terms = squares.shape[1]
         return np.cumsum(squares, axis=1) * (1 + (2 * terms + 8) * UNIT)
 
-    def least(self, a: Any, square: Any, b: Any) -> Any:
+    def least(self, a: float, square: float, b: float) -> float:
         """Return a lower bound on the eigenvalues of [[a, r], [r, b]], r² = square."""
-        low, half = np.minimum(a, b), np.abs(a - b) / 2
-        with np.errstate(invalid="ignore"):  # 0/0 if square is 0
-            less = square / (half + np.sqrt(half * half + square))
-        less = np.where(square > 0, less, 0.0)
-        return low - less - 16 * UNIT * (np.abs(low) + less)
+        low = a if a < b else b
+        if square <= 0:
+            return low
+        half = abs(a - b) / 2
+        less = square / (half + sqrt(half * half + square))
+        return low - less - 16 * UNIT * (abs(low) + less)
 
     def is_semidefinite(self, G: Any, m: int) -> bool:
         """Say whether G ⪰ 0 on vectors with m nonzeros, within the room of the page."""
@@ -115,16 +116,10 @@ class Integers:
         """Return cumulated sums of each row."""
         return np.cumsum(squares, axis=1)
 
-    def least(self, a: Any, square: Any, b: Any) -> Any:
+    def least(self, a: int, square: int, b: int) -> int:
         """Return a lower bound on the eigenvalues of [[a, r], [r, b]], r² = square."""
-        return np.array(
-            [
-                (a + other - isqrt((a - other) ** 2 + 4 * c) - 1) // 2
-                if c
-                else min(a, other)
-                for c, other in zip(square.tolist(), b.tolist(), strict=True)
-            ],
-            dtype=object,
+        return (
+            (a + b - isqrt((a - b) ** 2 + 4 * square) - 1) // 2 if square else min(a, b)
         )
 
     def is_semidefinite(self, G: Any, m: int) -> bool:

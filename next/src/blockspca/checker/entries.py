@@ -55,25 +55,24 @@ class Floats:
         kept = np.setdiff1d(np.arange(Y.shape[1]), problem.sets.without)
         self.is_psd = problem.kind == "data"
         self._C = None
-        self._base = None if self.is_psd else Y / 2 + Y.T / 2
+        self._base: np.ndarray | None = None
         self._vectors = columns_of(problem.residual, Y.shape[1])
         with np.errstate(all="ignore"):  # what is not finite is refused below
             if self.is_psd:
-                self._from_data(Y, problem, kept)
+                whole = self._from_data(Y, problem, kept)
+                largest = lengths(whole).max() ** 2
             else:
-                self._from_matrix(Y, kept)
-        largest = np.abs(self.diagonal).max()
+                whole = self._from_matrix(Y, kept)
+                largest = np.abs(whole).max()
+        if whole.any() and not 2.0**-200 <= largest <= 2.0**200:
+            raise DataError("the largest entry must be within 2^±200; scale the data")
         if not np.isfinite(self.error) or not np.isfinite(self.diagonal).all():
             raise DataError("float64 cannot hold the covariance of these data")
-        if largest > 0 and not 2.0**-200 <= largest <= 2.0**200:
-            raise DataError(
-                "the largest variance must be within 2^±200; scale the data"
-            )
         self.size = len(kept)
 
-    def _from_matrix(self, Y: np.ndarray, kept: np.ndarray) -> None:
-        A, V = self._base, self._vectors
-        assert A is not None
+    def _from_matrix(self, Y: np.ndarray, kept: np.ndarray) -> np.ndarray:
+        A, V = Y / 2 + Y.T / 2, self._vectors
+        self._base = A
         size = np.abs(A).max()
         self.base_error = 0.0 if np.array_equal(A, Y) else 2 * UNIT * size
         self.error = self.base_error
@@ -88,8 +87,11 @@ class Floats:
         self._A = A[np.ix_(kept, kept)]
         self._A = (self._A + self._A.T) / 2
         self.diagonal = self._A.diagonal().copy()
+        return self._base
 
-    def _from_data(self, Y: np.ndarray, problem: Problem, kept: np.ndarray) -> None:
+    def _from_data(
+        self, Y: np.ndarray, problem: Problem, kept: np.ndarray
+    ) -> np.ndarray:
         n = len(Y)
         gamma = product_error(n)
         used = np.union1d(kept, np.flatnonzero(self._vectors.any(axis=1)))
@@ -112,13 +114,14 @@ class Floats:
             divisor = np.sqrt(n - problem.ddof)
             theta = theta / divisor + 2 * UNIT * length / divisor
         H /= divisor
-        self._whole, self._whole_theta, self._used = H, theta, used
+        self._whole, self._used = H, used
         self.base_error = self._error_of(H, theta)
         V = self._vectors[used]
         if V.shape[1]:
             S = H @ V
             W = np.linalg.lstsq(S, H, rcond=None)[0]
-            own = np.abs(V).T @ (theta + gamma * lengths(H))  # of each score
+            terms = np.count_nonzero(V, axis=0).max() + 2
+            own = np.abs(V).T @ (theta + terms * UNIT * lengths(H))  # of each score
             theta = theta + own @ np.abs(W)
             size = lengths(H) + lengths(S) @ np.abs(W)
             theta += (V.shape[1] + 4) * UNIT * size
@@ -127,6 +130,7 @@ class Floats:
         self._C, theta = H[:, place], theta[place]
         self.diagonal = lengths(self._C) ** 2
         self.error = self._error_of(self._C, theta)
+        return self._whole
 
     def _error_of(self, H: np.ndarray, theta: np.ndarray) -> float:
         length, worst = 1.01 * lengths(H).max(), theta.max()
@@ -190,22 +194,22 @@ def integer_block(
     With W near (V'AV)⁻¹V'A, in integers times 2⁻⁴⁰, it is (I − VW)'A(I − VW).
     """
     V = columns_of(problem.residual, Y.shape[1])
+    if not V.shape[1]:
+        return integers(Y, problem, features.tolist())
     used = np.union1d(features, np.flatnonzero(V.any(axis=1)))
     A, bits, error = integers(Y, problem, used.tolist())
-    if not V.shape[1]:
-        return A, bits, error
     V = V[used]
     near = A.astype(np.float64)  # 2^bits A: W has no unit
     W = np.linalg.lstsq(V.T @ near @ V, V.T @ near, rcond=None)[0]
     place = np.searchsorted(used, features)
-    scores = whole(V, 53) @ whole(W[:, place], 40)
-    Z = -scores
-    Z[place, np.arange(len(place))] += 2**93
-    length = int(np.abs(Z).sum(axis=0).max())
-    return (Z.T @ A @ Z) >> 186, bits, 1 + (error * length**2 >> 186) + 1
+    exact = max(Fraction(v).denominator.bit_length() - 1 for v in V.ravel().tolist())
+    Z = -_whole(V, exact) @ _whole(W[:, place], 40)
+    Z[place, np.arange(len(place))] += 2 ** (exact + 40)
+    length, unit = int(np.abs(Z).sum(axis=0).max()), 2 * (exact + 40)
+    return (Z.T @ A @ Z) >> unit, bits, 2 + (error * length**2 >> unit)
 
 
-def whole(x: np.ndarray, bits: int) -> np.ndarray:
+def _whole(x: np.ndarray, bits: int) -> np.ndarray:
     """Return 2^bits x, rounded down, in Python's integers."""
     scaled = [int(Fraction(value) * 2**bits // 1) for value in x.ravel().tolist()]
     return np.array(scaled, dtype=object).reshape(x.shape)

@@ -15,6 +15,7 @@ import numpy as np
 from .reading import ProofError
 
 UNIT = 2.0**-53
+TINY = 2.0**-1000  # more than what squares can lose by underflow
 WHOLE = 1500  # features of which whole rows are listed
 MOST = 20_000  # features of a tree: its matrix has 3 GiB
 
@@ -120,7 +121,7 @@ class Screening:
         top = np.maximum(self.top, 0.0)
         while self.matrix.is_psd and k > 1 and u <= tau:
             largest = np.sort(top[alive])[::-1][: k - 1].sum()
-            squares = up(top * largest, k)
+            squares = up(top * largest, k) + TINY * (top > 0)
             out = alive & ~self._stays & self._excluded(squares, self.top, tau, u)
             if not out.any():
                 break
@@ -160,6 +161,7 @@ class Screening:
             squares = (values[rows] ** 2 * inside).sum(axis=1)
             missing = min(k - 1, len(rows) - 1) - inside.sum(axis=1)
             squares += np.maximum(missing, 0) * last[rows] ** 2
+            squares += TINY * ((values[rows] * inside).any(axis=1) | (last[rows] > 0))
             norms = up(np.sqrt(squares), values.shape[1]) + up(
                 np.sqrt(np.float64(k)) * error
             )

@@ -66,7 +66,7 @@ class Search:
             )
         if len(F) < m or m == 0:
             return
-        if (G.diagonal() < 0).any():
+        if not (G.diagonal() >= 0).all():
             raise self._above()
         if m == 1:
             return
@@ -115,25 +115,29 @@ class Search:
         return keep
 
     def _open(self, G: Any, unit: Any, m: int) -> list[int]:
-        """Return the features whose suffix bound is not at most τ, ascending."""
-        n, slacks = len(G), self.numbers.slacks
-        sums = self.numbers.sums(_largest(np.triu(G * G, 1), m - 1))
+        """Return the features whose suffix bound is not at most τ, ascending.
+
+        `table[q]` is the slack of the q-sets after t, `cap` that of U_{|P|+q}.
+        """
+        n, slacks, least = len(G), self.numbers.slacks, self.numbers.least
+        sums = self.numbers.sums(_largest(np.triu(G * G, 1), m - 1)).tolist()
+        diagonal = G.diagonal().tolist()
         caps = [slacks.get(self.k - m + q, -1) for q in range(m)]
-        caps = [cap * unit for cap in caps]
-        table = np.zeros(m, dtype=G.dtype)  # [q]: slack of the q-sets after t
-        found = []
+        caps = [cap * unit if cap >= 0 else -np.inf for cap in caps]
+        table: list[Any] = [None] * m
+        opened = []
         for t in range(n - 1, -1, -1):
-            sizes = min(m, n - t)  # of the sets that begin with t
-            first = np.full(sizes + 1, G[t, t], dtype=G.dtype)
-            first[2:] = self.numbers.least(
-                G[t, t], sums[t, : sizes - 1], table[1:sizes]
-            )
-            if sizes == m and not first[m] >= 0:
-                found.append(t)
-            for q in range(1, min(sizes, m - 1) + 1):
-                value = first[q] if q > n - 1 - t else min(table[q], first[q])
-                table[q] = max(value, caps[q]) if caps[q] >= 0 else value
-        return found[::-1]
+            own, squares, later = diagonal[t], sums[t], n - 1 - t
+            if later >= m - 1 and not least(own, squares[m - 2], table[m - 1]) >= 0:
+                opened.append(t)
+            for q in range(min(later + 1, m - 1), 0, -1):
+                if q <= later and table[q] <= caps[q]:
+                    continue
+                slack = own if q == 1 else least(own, squares[q - 2], table[q - 1])
+                if q <= later:
+                    slack = min(table[q], slack)
+                table[q] = max(slack, caps[q])
+        return opened[::-1]
 
 
 def _largest(squares: Any, count: int) -> Any:

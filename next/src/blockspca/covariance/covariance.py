@@ -171,12 +171,13 @@ class Covariance:
         source: Source
         if table.sparse:
             source = SparseData(m, table)
-            warn_of_means(source)
         else:
             source = DenseData(m, table)
             if isinstance(table, ArrayTable) and table.is_wide and m.table is table:
                 source = source.in_columns()
-        refuse_overflow(source)
+        refuse_large_means(source)
+        if table.sparse:
+            warn_of_means(source)
         identity = Identity(
             "data", table.shape, m.marks, center, scale, ddof, weights is not None
         )
@@ -297,6 +298,9 @@ class Covariance:
             self.check_unchanged()
             self._formed = Covariance(source, self.feature_names, self.identity)
             self._formed.mean, self._formed.scale = self.mean, self.scale
+            self._formed.target = self.target
+            if not source.in_memory:
+                self._formed.origins = self.origins
         return self._formed
 
     def subset(self, indices: Any) -> Covariance:
@@ -370,7 +374,7 @@ def check_weights(weights: Any, n: int) -> FloatArray | None:
     return array
 
 
-def warn_of_means(source: SparseData) -> None:
+def warn_of_means(source: Source) -> None:
     """Warn if means cost so many digits that no gap can be closed."""
     largest = float(source.diagonal().max())
     if source.error() > CLOSING * largest > 0:
@@ -381,14 +385,13 @@ def warn_of_means(source: SparseData) -> None:
         )
 
 
-def refuse_overflow(source: Source) -> None:
-    """Refuse data whose sums of squares are not floats."""
-    with np.errstate(over="ignore"):
-        error = source.error()
-    if not np.isfinite(error):
+def refuse_large_means(source: Source) -> None:
+    """Refuse data whose covariances have no digits."""
+    largest = float(source.diagonal().max())
+    if not source.error() <= 0.01 * largest:
         raise ValueError(
-            "X has means so large that sums of squares overflow; subtract a constant "
-            "from each column, or use scale=True."
+            "X has means so large beside the deviations that its covariances have no "
+            "digits; subtract a constant from each column."
         )
 
 

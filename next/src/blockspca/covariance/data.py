@@ -39,9 +39,11 @@ class Centring:
     factor: FloatArray
     root: FloatArray | None
 
-    def __call__(self, block: FloatArray, start: int) -> FloatArray:
+    def __call__(
+        self, block: FloatArray, start: int, out: FloatArray | None = None
+    ) -> FloatArray:
         """Return √w (x − mean − rest) · factor for a block of samples."""
-        C = block - self.mean
+        C = np.subtract(block, self.mean, out=out)
         if self.rest is not None:
             C -= self.rest
         C *= self.factor
@@ -87,7 +89,7 @@ class OfTable(Source):
         return TableFactor(self.m)
 
     def marks(self) -> NDArray[np.uint64]:
-        return marks_of(self.given)
+        return marks_of(self.given.again())
 
     def reads(self, rows: Index, columns: Index) -> tuple[Index, Index, Index]:
         """Return the features to read, and the places of rows and columns there."""
@@ -174,7 +176,7 @@ class DenseData(OfTable):
         centre = centring(m)
 
         def write(block: FloatArray, start: int) -> int:
-            C[start : start + len(block)] = centre(block, start)
+            centre(block, start, C[start : start + len(block)])
             return 0
 
         self.table.total(write)

@@ -30,7 +30,8 @@ def library_of(value: Any) -> str:
 
 def is_sparse(value: Any) -> bool:
     """Tell whether `value` is scipy sparse, without importing scipy."""
-    return type(value).__module__.startswith("scipy.sparse") and hasattr(value, "tocsr")
+    modules = (kind.__module__ for kind in type(value).__mro__)
+    return any(module.startswith("scipy.sparse") for module in modules)
 
 
 def table_of(X: Any, argument: str) -> tuple[Table, tuple[str, ...] | None]:
@@ -87,7 +88,7 @@ def dense_array(X: Any, argument: str) -> Any:
         array = frame_array(X, argument)
     elif isinstance(X, np.ma.MaskedArray):
         array = np.ma.filled(X.astype(float), np.nan)  # masked numbers are missing
-    elif isinstance(X, np.ndarray):
+    elif type(X) in (np.ndarray, np.memmap):
         array = X
     else:
         try:

@@ -250,6 +250,11 @@ def moments_of(
             "X changed while it was read; leave X as it is until the call ends, or "
             "pass a copy in memory."
         )
+    if prepare.scale and not (constant | (variance > 0)).all():
+        raise ValueError(
+            "X has means so large beside the deviations that its variances have no "
+            "digits; subtract a constant from each column."
+        )
     if not prepare.scale:
         far = float(variance.max())
         if far == 0 and not constant.all():

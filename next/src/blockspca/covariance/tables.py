@@ -61,6 +61,10 @@ class Table(Protocol):
         """Return X[rows, columns], dense, as a float64 array of the caller's own."""
         ...
 
+    def again(self) -> Table:
+        """Return the table without copies of it, to read the data as they are."""
+        ...
+
 
 class LocalTable:
     """A table whose blocks are worked on here; subclasses have `blocks`."""
@@ -80,6 +84,10 @@ class LocalTable:
     def joins(self) -> int:
         """Roundings that join the sums of all blocks."""
         return len(self.bounds())
+
+    def again(self) -> Table:
+        """Return the table without copies of it, to read the data as they are."""
+        return self  # type: ignore[return-value]
 
     def within(self, rows: slice) -> list[slice]:
         """Return some samples in stretches of a block at most."""
@@ -150,6 +158,9 @@ class SparseTable(LocalTable):
     def by_columns(self) -> Any:
         """X in CSC."""
         return self.X if self.X.format == "csc" else self.X.tocsc()
+
+    def again(self) -> Table:
+        return SparseTable(self.X)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the other orientation, which can be made again."""
