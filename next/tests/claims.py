@@ -211,7 +211,7 @@ def refused(result: Any, case: Case) -> bool:
         check = bs.verify(result, case.cov)
     except (bs.VerificationError, ValueError, TypeError, IndexError):
         return True
-    return not getattr(check, "complete", True)
+    return bool(check.unchecked)
 
 
 # -- other answers ---------------------------------------------------------------------
