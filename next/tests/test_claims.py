@@ -249,6 +249,8 @@ def test_claims_hold(name: str) -> None:
 def test_fresh_claims_hold() -> None:
     """Draw calls and examples until the time is over; only a wrong claim fails."""
     deadline = time.monotonic() + SECONDS
+    if not BUILT:
+        pytest.skip("not built: any call")
     others: dict[str, str] = {}
     examples = 0
 
