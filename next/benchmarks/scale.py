@@ -6,7 +6,8 @@ BASE_PYTHON is an interpreter with the dependencies of BASE, BASE_SOURCE its fol
 Each row runs in a process of its own, BASE and NEW in turn, three times each, on all
 cores. Medians are printed, with the seconds of X'X by BLAS in single precision where
 that is dense, and the peak memory of the process. Reading and moments are not in the
-seconds. BLOCKSPCA_DATA names the folder of the real data sets.
+seconds; the row "moments" has nothing else, with the memory above the input.
+BLOCKSPCA_DATA names the folder of the real data sets.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ import numpy as np
 import scipy.sparse as sp
 
 WIDTH = 12
-ROWS = ["wide", "wide32", "raw", "dorothea", "dorothea_scaled", "sparse", "sparse_wide"]
+ROWS = [
+    *("moments", "wide", "wide32", "raw"),
+    *("dorothea", "dorothea_scaled", "sparse", "sparse_wide"),
+]
 
 
 def standardised(n, d, kind):
@@ -42,6 +46,9 @@ def sparse(n, d, density):
 
 def data(row):
     """Return the data of a row, and whether columns are scaled."""
+    if row == "moments":
+        rng = np.random.default_rng(0)
+        return rng.standard_normal((100_000, 300), dtype=np.float32), False
     if row == "wide":
         return standardised(100, 100_000, np.float64), False
     if row == "wide32":
@@ -57,51 +64,40 @@ def data(row):
     return sparse(n, d, density), False
 
 
-def measure_base(X, scale):
-    from blockspca import Covariance
-    from blockspca.scan import scan, scan_kernels
-
+def measure(side, row, X, scale):
+    """Return the seconds of lists, or those of means and variances."""
     small = np.random.default_rng(1).normal(size=(5, 5000))
+    if side == "base":
+        from blockspca import Covariance
+        from blockspca.scan import scan, scan_kernels
+
+        lists = scan
+    else:
+        from blockspca.call import one_call
+        from blockspca.covariance import Covariance
+        from blockspca.limits import Limits
+
+        def lists(cov, width):
+            with one_call(Limits()) as run:
+                cov.lists(width, run)
+
     for other in (small, sp.csr_array(small[:, :50])):
-        scan(Covariance.from_data(other), 3)
-    cov = Covariance.from_data(X, scale=scale, constant="ignore")
-    scan_kernels(cov)
+        lists(Covariance.from_data(other), 3)
+    before = memory()
     start = time.perf_counter()
-    scan(cov, WIDTH)
-    return time.perf_counter() - start
-
-
-def measure_new(X, scale):
-    from blockspca.call import one_call
-    from blockspca.limits import Limits
-    from blockspca.scan import factor_lists, sparse_lists
-
-    with one_call(Limits()) as run:
-        small = np.random.default_rng(1).normal(size=(5, 5000))
-        factor_lists(lambda at: small[:, at], 5, 5000, 3, run)
-        ones, zeros = np.ones(50), np.zeros(50)
-        sparse_lists(sp.csr_array(small[:, :50]), ones, zeros, 3, run)
-        n, d = X.shape
-        mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-        if not sp.issparse(X):
-            root = np.sqrt(n - 1)
-
-            def columns(at):
-                return (X[:, at] - mean[at]) / root
-
-            start = time.perf_counter()
-            factor_lists(columns, n, d, WIDTH, run)
-            return time.perf_counter() - start
-        squares = np.asarray(X.multiply(X).sum(axis=0)).ravel()
-        variance = np.maximum(squares - n * mean**2, 0.0) / (n - 1)
-        factor = np.full(d, 1 / np.sqrt(n - 1))
-        if scale:
-            constant = variance <= 1e-12 * squares
-            factor[~constant] /= np.sqrt(variance[~constant])
-            factor[constant] = 0.0
+    cov = Covariance.from_data(X, scale=scale, constant="ignore")
+    if row != "moments":
+        if side == "base":
+            scan_kernels(cov)
         start = time.perf_counter()
-        sparse_lists(X, factor, factor * mean * np.sqrt(n), WIDTH, run)
-        return time.perf_counter() - start
+        lists(cov, WIDTH)
+        before = 0
+    return time.perf_counter() - start, memory() - before
+
+
+def memory():
+    """Return the peak memory of the process in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def gram_seconds(X):
@@ -118,9 +114,8 @@ def gram_seconds(X):
 
 def child(side, row):
     X, scale = data(row)
-    seconds = {"base": measure_base, "new": measure_new}[side](X, scale)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    gram = None if sp.issparse(X) else gram_seconds(X)
+    seconds, peak = measure(side, row, X, scale)
+    gram = None if sp.issparse(X) or row == "moments" else gram_seconds(X)
     print(json.dumps([seconds, peak, gram]))
 
 

@@ -179,10 +179,12 @@ def test_errors_of_residuals_are_within_the_bound(seed, kind):
     rng = np.random.default_rng(seed)
     n = 4 if kind == "wide" else 9
     X = data(seed, n=n, d=5) * 2.0 ** rng.integers(-12, 3, size=5)
+    if kind in ("dense", "wide"):  # means cost nothing there
+        X = X + 2.0 ** rng.integers(0, 26, size=5)
     V = components(seed, 5, int(rng.integers(1, 4)))
     if seed % 3 == 0:  # scores that nearly depend on each other
         V = np.column_stack([V, V[:, 0] + 1e-7 * V[:, -1]])
-    if not X.any():
+    if not np.ptp(X, axis=0).any():
         return
     if kind == "matrix":
         cov = Covariance.from_matrix(np.cov(X.T))
@@ -207,6 +209,26 @@ def test_errors_of_residuals_are_within_the_bound(seed, kind):
         x, exact_left(A, fractions(V), other), list(zip(*x, strict=True))
     )[0][0]
     assert best <= worse + Fraction(1, 10**9) * (abs(worse) + A[0][0])
+
+
+@pytest.mark.parametrize("kind", [np.array, sp.csr_array])
+@pytest.mark.parametrize("d", [40, 3])
+def test_columns_of_factors_err_by_no_more_than_their_bound(kind, d):
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(5, d)) * 64) / 64 + 2.0 ** rng.integers(0, 26, d)
+    if kind is sp.csr_array:
+        X = X % 16
+    cov = Covariance.from_data(kind(X))
+    error = 0.0
+    for x, c in zip(X.T, cov.factor.columns(ALL).T, strict=True):
+        exact = [Fraction(float(v)) for v in x]
+        mean = sum(exact) / 5
+        pairs = zip(c, exact, strict=True)
+        off = [float(Fraction(float(v)) - (e - mean) / 2) for v, e in pairs]
+        if cov._source.columns is not None:
+            assert np.linalg.norm(off) <= cov._source.column_error
+        error += np.linalg.norm(off) ** 2
+    assert np.sqrt(error) <= cov.factor.error
 
 
 def coefficients_used(cov, V):

@@ -52,9 +52,10 @@ class Centring:
         return C
 
 
-def centring(m: Moments, columns: Index = ALL) -> Centring:
-    """Return the centring of some columns."""
-    rest = None if m.rest is None else m.rest[columns]
+def centring(m: Moments, columns: Index = ALL, *, twice: bool = False) -> Centring:
+    """Return the centring of some columns, `twice` even if entries do not need it."""
+    once = m.table.sparse or (m.negligible and not twice)
+    rest = None if once else m.rest[columns]
     return Centring(m.mean[columns], rest, m.factor[columns], m.root)
 
 
@@ -69,7 +70,7 @@ class TableFactor(Factor):
 
     def columns(self, indices: Index) -> FloatArray:
         X = self.m.table.take(indices, slice(0, self.n))
-        return centring(self.m, indices)(X, 0)
+        return centring(self.m, indices, twice=True)(X, 0)
 
 
 class OfTable(Source):
@@ -176,7 +177,7 @@ class DenseData(OfTable):
         """Return the same with C computed once, in memory."""
         m, n = self.m, self.table.shape[0]
         C = np.empty(self.table.shape)
-        centre = centring(m)
+        centre = centring(m, twice=True)
 
         def write(block: FloatArray, start: int) -> int:
             centre(block, start, C[start : start + len(block)])

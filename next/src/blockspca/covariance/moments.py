@@ -179,7 +179,8 @@ class Moments:
     weights: FloatArray | None
     n: int  #: Σ w
     mean: FloatArray
-    rest: FloatArray | None  #: None if it counts for nothing
+    rest: FloatArray
+    negligible: bool  #: whether entries need no `rest`
     scale: FloatArray  #: infinite for constant columns
     factor: FloatArray
     variance: FloatArray  #: A_jj
@@ -191,9 +192,7 @@ class Moments:
     @property
     def mean_and_scale(self) -> tuple[FloatArray, FloatArray]:
         """Means of the columns of X, and their divisors."""
-        mean, scale = self.mean, self.scale
-        if self.rest is not None:
-            mean = mean + self.rest
+        mean, scale = self.mean + self.rest, self.scale
         if isinstance(self.table, Scaled):
             e = self.table.exponents
             mean, scale = np.ldexp(mean, e), np.ldexp(scale, e)
@@ -258,10 +257,9 @@ def moments_of(
     if prepare.scale:
         variance = np.where(constant, 0.0, 1.0)
     negligible = bool((n * (rest * factor) ** 2 <= EPS * variance.max()).all())
-    dropped = negligible or table.sparse
     return Moments(
-        table, weights, n, mean, None if dropped else rest, scale, factor, variance,
-        uncentred, marks, prepare.scale,
+        table, weights, n, mean, rest, negligible, scale, factor, variance, uncentred,
+        marks, prepare.scale,
     )  # fmt: skip
 
 

@@ -73,11 +73,10 @@ def moment_error(products: int, joins: int, moments: float) -> float:
 
 
 def factor_error(joins: int, total: float) -> float:
-    """Bound ‖E‖ for columns C = Z + rδ' + E, Z the exact factor of A.
+    """Bound ‖E‖ for columns C = Z + E, Z the exact factor of A, centred twice.
 
-    The shift rδ' only adds: Z'r = 0, so that an upper bound on eigenvalues of
-    (Z + rδ')'(Z + rδ') bounds those of Z'Z. A column of E is at most 2u ‖r c₀ D‖ by
-    centring, 8u by r and D, and (t + 16)/2 u by a standard deviation; `total` is
-    Σ ‖r c₀ D‖², or Σ ‖r x D‖² where μ is subtracted at once.
+    A column of E is at most 2u ‖r c₀ D‖ by centring, (t + 5) u by the shift δ, 8u by r
+    and D, and (t + 16)/2 u by a standard deviation; `total` is Σ ‖r c₀ D‖², or
+    Σ ‖r x D‖² where μ is subtracted at once.
     """
     return EPS * (joins + 18) * math.sqrt(total)
