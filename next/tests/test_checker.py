@@ -8,6 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from blockspca.checker.arithmetic import Floats as FloatSlack
+from blockspca.checker.arithmetic import Integers
 from blockspca.checker.check import check_proof
 from blockspca.checker.entries import Floats, integer_block
 from blockspca.checker.problem import Problem, Proof, Vector
@@ -236,3 +238,46 @@ def test_entries_err_by_no_more_than_is_said(exact):
                 assert (
                     np.abs(entries.diagonal - block.diagonal()).max() <= entries.error
                 )
+
+
+def test_a_tree_ends_at_twice_its_nodes():
+    rng = np.random.default_rng(1)
+    Y = rng.standard_normal((30, 12))
+    problem = Problem("data", True, True, 1)
+    proof = honest_proof(Y, problem, 5)
+    check_proof(Y, proof)
+    record = proof.records[-1]
+    assert record.nodes > 16
+    for exact in (False, True):
+        short = with_record(proof, -1, replace(record, nodes=0))
+        with pytest.raises(ProofError, match="more than 16 nodes"):
+            check_proof(Y, short, exact)
+
+
+def test_integers_see_what_rounding_hides():
+    """[[a², ab], [ab, b² − 1]] has the determinant −a²."""
+    rng = np.random.default_rng(3)
+    numbers = Integers(2, 1.0, {}, np.array([[0]], dtype=object), 0, 0)
+    for _ in range(50):
+        a, b = (int(number) * 10**20 + 1 for number in rng.integers(1, 10**9, 2))
+        for less, definite in ((1, False), (0, False), (-1, True)):
+            G = np.array([[a * a, a * b], [a * b, b * b - less]], dtype=object)
+            assert not numbers.is_semidefinite(G, 2) or definite
+            wide = np.array([[a, 0], [0, b]], dtype=object)
+            assert numbers.is_semidefinite(wide, 2)
+
+
+def test_bounds_of_two_by_two_matrices_are_below_their_eigenvalues():
+    rng = np.random.default_rng(4)
+    floats = FloatSlack(2, 1.0, {}, np.zeros((1, 1)), 0.0, 0.0)
+    whole = Integers(2, 1.0, {}, np.array([[0]], dtype=object), 0, 0)
+    for _ in range(300):
+        a, b, c = (Fraction(x) for x in 10.0 ** rng.uniform(-9, 3, 3))
+        low = Fraction(floats.least(float(a), float(c), float(b)))
+        assert low <= min(a, b)
+        assert (a - low) * (b - low) >= c  # the characteristic polynomial
+        a, b, c = (int(x * 2**60) for x in (a, b, c))
+        low = whole.least(a, c, b)
+        assert (a - low) * (b - low) >= c
+        near = low + 2 + int(abs(low) * Fraction(1, 10**9))
+        assert not (near <= min(a, b) and (a - near) * (b - near) >= c)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +76,23 @@ def test_the_example_of_the_page_holds(check, options):
     assert ("opt(2) <= 6 by rows" in output) == ("--explain" in options)
     assert '"upper": "0x1.bp+2", "features": [0, 1, 2]' in PAGE.read_text()
     assert code == 0
+
+
+def test_the_command_needs_numpy_only(tmp_path):
+    (tmp_path / "a.proof").write_text(json.dumps(example()))
+    np.save(tmp_path / "data.npy", EXAMPLE)
+    code = (
+        "import sys, runpy; sys.argv = ['checker', 'a.proof', 'data.npy']\n"
+        "try: runpy.run_module('blockspca.checker', run_name='__main__')\n"
+        "except SystemExit as end: code = end.code\n"
+        "heavy = {'scipy', 'numba', 'sklearn', 'pandas'} & sys.modules.keys()\n"
+        "sys.exit(code or ', '.join(heavy) or 0)"
+    )
+    end = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert end.returncode == 0, end.stderr
+    assert "ACCEPTED" in end.stdout
 
 
 def put(document, path, value):

@@ -107,6 +107,11 @@ def test_wrong_vectors_and_objectives_are_refused():
             verify(replace(result, **changes), cov)
 
     refused("objective", objective=result.objective * (1 + 1e-8))
+    refused("objective", objective=float("nan"))
+    refused("cannot have", support=np.append(result.support, 8), k=4)
+    twice = np.append(result.support, result.support[0])
+    refused("objective", support=twice, k=4, objective=1.01 * result.objective)
+    refused("not shown", bound=Bound(np.nan, "", (Variance(3, np.nan),)))
     refused("length", x=result.x * 1.001)
     refused("cannot have", x=result.x * np.nan)
     short = result.x.copy()
@@ -233,3 +238,9 @@ def test_rows_use_the_lists_of_a_covariance():
     low = Bound(2.9999999, "rows", (Rows(3, 2.9999999),))
     with pytest.raises(VerificationError, match="at least 3"):
         verify(replace(result, bound=low), cov)
+
+
+def test_a_zero_matrix_with_features_to_include_is_verified():
+    problem = Problem("matrix", sets=Sets(include=(1, 3)))
+    for result in results(np.zeros((5, 5)), problem):
+        assert verify(result, Covariance.from_matrix(np.zeros((5, 5)))).holds
