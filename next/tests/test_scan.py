@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -160,6 +164,17 @@ def test_well_separated_entries_are_exact_in_single_precision():
     np.testing.assert_array_equal(wide.indices, narrow.indices)
 
 
+@pytest.mark.usefixtures("small_tiles", "always_single")
+def test_little_memory_takes_double_precision():
+    C = np.random.default_rng(2).normal(size=(30, 1)) * (1 + np.arange(70) / 1e12)
+    with one_call() as run:
+        raised = of_factor(C, 3, run)
+    with one_call(Limits(memory=8 * C.size)) as run:
+        exact = of_factor(C, 3, run)
+    judge(exact, C.T @ C)
+    assert (raised.values > exact.values + exact.error).any()
+
+
 @pytest.mark.parametrize("size", [2.0**-180, 2.0**180])
 @pytest.mark.usefixtures("always_single")
 def test_single_precision_in_other_units(size):
@@ -281,7 +296,7 @@ def test_scans_stop_at_limits_and_tell_progress(form):
 
 @pytest.mark.parametrize("bits", [32, 64])
 def test_tile_kernels_equal_their_python(bits):
-    add_tile, merge = tile_kernels(bits)
+    add_tile, merge, none = tile_kernels(bits)
     real, integer = (np.float32, np.int32) if bits == 32 else (np.float64, np.int64)
     rng = np.random.default_rng(bits)
     for round_number in range(20):
@@ -296,7 +311,7 @@ def test_tile_kernels_equal_their_python(bits):
             sides = [ROWS, COLUMNS, ROWS + COLUMNS][round_number % 3]
             floors = np.empty(70, integer)
             patterns = tile.view(integer)
-            function(patterns, rows, columns, 10, *own, *shared, floors, sides)
+            function(patterns, rows, columns, 10, *own, *shared, floors, sides, none)
             part = shared[0][10:16], shared[1][10:16]
             join(*part, *own, 45, 60)
             answers.append((*own, *shared))
@@ -333,3 +348,28 @@ def test_sparse_kernel_equals_its_python():
             np.testing.assert_allclose(compiled, plain, rtol=1e-14)
         assert not answers[0][0].any()
         assert not answers[0][1][:2].any()
+
+
+def test_compiled_kernels_are_found_in_the_cache(tmp_path):
+    script = (
+        "from blockspca._kernels.tiles import tile_kernels\n"
+        "from blockspca._kernels.sparse_rows import add_sparse_rows\n"
+        "kernels = *tile_kernels(64)[:2], *tile_kernels(32)[:2], add_sparse_rows\n"
+        "print(sum(sum(kernel.stats.cache_hits.values()) for kernel in kernels))\n"
+    )
+    source = str(Path(dense.__file__).parents[2])
+    environment = {
+        **os.environ, "PYTHONPATH": source, "NUMBA_CACHE_DIR": str(tmp_path)
+    }  # fmt: skip
+    answers = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            timeout=200,
+        ).stdout
+        for _ in range(2)
+    ]
+    assert answers == ["0\n", "5\n"]

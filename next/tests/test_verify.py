@@ -233,3 +233,9 @@ def test_rows_use_the_lists_of_a_covariance():
     low = Bound(2.9999999, "rows", (Rows(3, 2.9999999),))
     with pytest.raises(VerificationError, match="at least 3"):
         verify(replace(result, bound=low), cov)
+
+
+def test_a_zero_matrix_with_features_to_include_is_verified():
+    problem = Problem("matrix", sets=Sets(include=(1, 3)))
+    for result in results(np.zeros((5, 5)), problem):
+        assert verify(result, Covariance.from_matrix(np.zeros((5, 5)))).holds

@@ -221,6 +221,20 @@ def coefficients_used(cov, V):
     return coefficients((G + G.T) / 2, P).T
 
 
+def test_views_use_a_matrix_that_has_been_formed():
+    cov = Covariance.from_data(data(5))
+    with one_call(n_jobs=1) as run:
+        formed = cov.formed(run)
+        for view in (cov.subset([0, 1]), raised(cov), residual(cov, components(0))):
+            expected = view.submatrix(ALL)
+            assert view.formed(run)._source.in_memory
+            np.testing.assert_allclose(
+                view.formed(run).submatrix(ALL), expected, atol=1e-12
+            )
+    part = cov.subset([2, 0])
+    assert (part.submatrix(ALL) == formed.block([2, 0], [2, 0])).all()
+
+
 def test_a_change_of_data_reaches_all_views():
     X, Y = data(3), data(4)
     cov, background = Covariance.from_data(X), Covariance.from_data(Y)

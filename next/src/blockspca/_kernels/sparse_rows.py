@@ -30,16 +30,6 @@ def _insert(values, indices, row, value, index):
     return values[row, last]
 
 
-@njit()
-def _size(features, left, right, i, j, product):
-    """Return |A_ij|."""
-    value = features[i, FACTOR] * features[j, FACTOR] * product
-    value -= features[i, SHIFT] * features[j, SHIFT]
-    for t in range(left.shape[1]):
-        value -= left[i, t] * right[j, t] + right[i, t] * left[j, t]
-    return abs(value)
-
-
 @njit(
     types.void(
         types.int64, types.int64, *_SPARSE, *_SPARSE, _TABLE, _TABLE, _TABLE,
@@ -68,7 +58,7 @@ def add_sparse_rows(
     s_i s_j. So (X'X)_ij is compared with the last listed value first, by the largest
     factor. `largest_factor` is infinite otherwise.
     """
-    last = values.shape[1] - 1
+    last, rank = values.shape[1] - 1, left.shape[1]
     for i in range(start, stop):
         first, behind = feature_pointers[i], feature_pointers[i + 1]
         for q in range(first, behind):
@@ -77,9 +67,10 @@ def add_sparse_rows(
             for p in range(sample_pointers[s], sample_pointers[s + 1]):
                 total[sample_features[p]] += weight * sample_data[p]
         total[i] = SEEN
+        scale, offset = features[i, FACTOR], features[i, SHIFT]
         deviation, norm = features[i, DEVIATION], features[i, NORM]
         floor = values[i, last]
-        to_total = (1.0 - 1e-14) / (features[i, FACTOR] * largest_factor)
+        to_total = (1.0 - 1e-14) / (scale * largest_factor)
         cut = floor * to_total
         for q in range(first, behind):
             s = feature_samples[q]
@@ -87,18 +78,29 @@ def add_sparse_rows(
                 j = sample_features[p]
                 product = total[j]
                 if abs(product) > cut:
+                    value = 0.0
                     if deviation * features[j, DEVIATION] > floor:
-                        value = _size(features, left, right, i, j, product)
-                        if value > floor:
-                            floor = _insert(values, indices, i, value, j)
-                            cut = floor * to_total
-                    total[j] = SEEN
+                        value = scale * features[j, FACTOR] * product
+                        value -= offset * features[j, SHIFT]
+                        for r in range(rank):
+                            value -= left[i, r] * right[j, r] + right[i, r] * left[j, r]
+                        value = abs(value)
+                    if value > floor:
+                        floor = _insert(values, indices, i, value, j)
+                        cut = floor * to_total
+                        total[j] = SEEN
+                    elif rank:  # a second look would cost more
+                        total[j] = SEEN
         for j in range(features.shape[0]):
             if norm * features[j, NORM] <= floor:
                 break
             product = total[j]
             if product == product:
-                value = _size(features, left, right, i, j, product)
+                value = scale * features[j, FACTOR] * product
+                value -= offset * features[j, SHIFT]
+                for r in range(rank):
+                    value -= left[i, r] * right[j, r] + right[i, r] * left[j, r]
+                value = abs(value)
                 if value > floor:
                     floor = _insert(values, indices, i, value, j)
         total[i] = 0.0

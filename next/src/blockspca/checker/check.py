@@ -59,7 +59,7 @@ class Rules:
         self.screening = Screening(matrix, questions, self.include)
 
     def run(self) -> list[Step]:
-        """Check all records; return them with what was seen."""
+        """Check all records; return a sentence for each."""
         return [Step(record, self.check(record)) for record in self.records]
 
     def check(self, record: Record) -> str:

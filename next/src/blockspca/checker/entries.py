@@ -57,7 +57,7 @@ class Floats:
         self._C = None
         self._base: np.ndarray | None = None
         self._vectors = columns_of(problem.residual, Y.shape[1])
-        with np.errstate(all="ignore"):  # what is not finite is refused below
+        with np.errstate(all="ignore"):  # other numbers are refused below
             if self.is_psd:
                 whole = self._from_data(Y, problem, kept)
                 largest = lengths(whole).max() ** 2

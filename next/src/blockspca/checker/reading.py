@@ -12,7 +12,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NoReturn
 
-# What `float.hex` writes. `float.fromhex` alone takes "nan" and "10", and it rounds.
+# The output of `float.hex`. `float.fromhex` takes "nan" and "10" too, and it rounds.
 REAL = re.compile(r"(-?)0x([01])(?:\.([0-9a-f]{1,13}))?p([+-]?[0-9]{1,4})", re.ASCII)
 
 Reader = Callable[[Any, str], Any]

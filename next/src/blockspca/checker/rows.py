@@ -145,7 +145,7 @@ class Screening:
         tau: float,
         u: float,
     ) -> np.ndarray:
-        """Return the mask of what is left when nothing more can be dropped.
+        """Return the mask of the features left once no more can be dropped.
 
         Entries that are not in a list count as its last one.
         """

@@ -48,15 +48,17 @@ class Search:
 
     def _choose(self, G: Any, unit: Any, F: np.ndarray, t: int, room: list[int]) -> Any:
         """Return the node that chooses feature t of F, and has those after it."""
-        if not G[t, t] > 0:
-            raise self._above()
         rest, group = np.arange(t + 1, len(F)), self.label[F[t]]
         if group >= 0:
             room = list(room)
             room[group] -= 1
             if not room[group]:
                 rest = rest[self.label[F[rest]] != group]
-        return *self.numbers.child(G, unit, t, rest), F[rest], room
+        if G[t, t] > 0:
+            return *self.numbers.child(G, unit, t, rest), F[rest], room
+        if G[t].any():
+            raise self._above()
+        return G[np.ix_(rest, rest)], unit, F[rest], room  # t is at τ, by itself
 
     def _node(self, G: Any, unit: Any, F: np.ndarray, m: int, room: list[int]) -> None:
         self.nodes += 1

@@ -3,18 +3,19 @@
 A point m near the means comes from the first chunk, and A is added up about it:
 S = Σ (x − m)(x − m)', t = Σ (x − m), A = D (S − t t'/n) D. That is `moments` of the
 columns x − m, with one rounding more for the difference: the error is that of
-`moment_error` for sums of chunks, ‖(x_j − m_j) D_j‖² being what the means cost. If the
-first chunk is far from the others, the bound says so.
+`moment_error` for sums of chunks, with ‖(x_j − m_j) D_j‖² for the moments. If the first
+chunk has the share p of all samples, that is at most 1/p times A_jj: the samples near m
+contribute p (1 − p) Δ² to the variance if the others are Δ away.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..linalg.rounding import EPS
 from ..validation import FloatArray, check_names
 from .kinds import table_of
 from .moments import (
@@ -22,8 +23,9 @@ from .moments import (
     Preparation,
     Sums,
     add_block,
-    refuse_far,
+    near,
     refuse_gaps,
+    refuse_variances,
     sums_about,
 )
 from .rounding import moment_error
@@ -31,6 +33,7 @@ from .sources import Matrix
 from .tables import ALL, ENTRIES, Table
 
 
+@np.errstate(over="ignore", invalid="ignore")  # `finished` refuses the results
 def accumulated(
     chunks: Iterable[Any], prepare: Preparation, feature_names: Sequence[str] | None
 ) -> tuple[Matrix, tuple[str, ...] | None]:
@@ -49,7 +52,7 @@ def accumulated(
         refuse_gaps(table, own, f"chunk {number}", "fill them")
         if sums is None:
             names = check_names(own if feature_names is None else feature_names, d)
-            prepare = prepare.named(names)
+            prepare = replace(prepare, names=names)
             point = means_of(table) if prepare.center else np.zeros(d)
             sums, S = Sums(d), np.zeros((d, d))
         if d != len(point):
@@ -74,17 +77,12 @@ def accumulated(
 def means_of(table: Table) -> FloatArray:
     """Return a number near the mean of each column; a constant column's is itself."""
     first = table.take(ALL, slice(0, 1))[0]
-    mean = first + sums_about(table, first, None, table.shape[0]).total / table.shape[0]
-    return np.where(np.abs(mean - first) <= 4 * EPS * np.abs(first), first, mean)
+    n = table.shape[0]
+    return near(first + sums_about(table, first, None, n).total / n, first)
 
 
 def finished(
-    S: FloatArray,
-    sums: Sums,
-    n: int,
-    products: int,
-    joins: int,
-    prepare: Preparation,
+    S: FloatArray, sums: Sums, n: int, products: int, joins: int, prepare: Preparation
 ) -> Matrix:
     """Return A from sums about a point."""
     total = sums.total if prepare.center else np.zeros(len(S))
@@ -100,9 +98,7 @@ def finished(
                 "Covariance.from_data."
             )
     else:
-        refuse_far(
-            float(variance.max()), "X", "the largest variance", sums.rows[4].max()
-        )
+        refuse_variances(variance, constant, sums.rows[4].max())
     D = 1 / (prepare.deviations(variance, constant) * np.sqrt(n - prepare.ddof))
     S -= np.outer(total, total / n)
     S *= D

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,11 +13,11 @@ from ..messages import warn_caller
 from ..validation import FloatArray, Indices, check_flag, check_integer, check_names
 from .data import DenseData, SparseData
 from .identity import Identity
-from .kinds import is_sparse, sparse_matrix, table_of
-from .matrix import symmetric_dense, symmetric_sparse
-from .moments import GapsError, Preparation, marks_of, moments_of
+from .kinds import table_of
+from .matrix import refuse_rectangular, symmetric_copy
+from .moments import NO_DIGITS, GapsError, Preparation, marks_of, moments_of
 from .sources import Factor, Matrix, Source
-from .tables import ALL, ArrayTable, Index, SparseTable, Table
+from .tables import ALL, Index, SparseTable
 
 if TYPE_CHECKING:
     from ..scan import Lists
@@ -33,9 +34,10 @@ class Covariance:
     ----------
     feature_names : tuple of str or None
     identity : Identity or None
-        What a proof needs to name the data; None if A is derived from another one.
+        The name of the data for a proof; None if A is derived from another one, or of
+        data with gaps.
     mean, scale : arrays or None
-        What is subtracted from columns of data, and what they are divided by.
+        Means of the columns of data, and their divisors.
 
     Examples
     --------
@@ -86,16 +88,12 @@ class Covariance:
         >>> Covariance.from_matrix([[2.0, 1.0], [1.0, 2.0]]).trace
         4.0
         """
-        symmetric: Any
-        table: Table
-        if is_sparse(A):
-            given, names = sparse_matrix(A, "A"), None
-            symmetric, same = symmetric_sparse(given)
-            table = SparseTable(given)
+        table, names = table_of(A, "A")
+        refuse_rectangular(table.shape)
+        if isinstance(table, SparseTable):
+            symmetric, same = symmetric_copy(table.X)
         else:
-            table, names = table_of(A, "A")
-            n, d = table.shape
-            symmetric, same = symmetric_dense(table.take(ALL, slice(0, n)))
+            symmetric, same = symmetric_copy(table.take(ALL, slice(0, table.shape[0])))
         d = symmetric.shape[0]
         names = check_names(names if feature_names is None else feature_names, d)
         identity = Identity("matrix", (d, d), marks_of(table)) if same else None
@@ -156,7 +154,7 @@ class Covariance:
         table, names = table_of(X, "X")
         n, d = table.shape
         names = check_names(names if feature_names is None else feature_names, d)
-        prepare = prepare.named(names)
+        prepare = replace(prepare, names=names)
         weights = check_weights(sample_weight, n)
         try:
             m = moments_of(table, prepare, weights)
@@ -165,19 +163,15 @@ class Covariance:
                 raise
             from .pairwise import pairwise_source
 
-            pairs, marks = pairwise_source(table, prepare, weights)
-            identity = Identity("gaps", table.shape, marks, center, scale, ddof)
-            return cls(pairs, names, identity)
+            return cls(pairwise_source(table, prepare, weights), names)
         source: Source
         if table.sparse:
             source = SparseData(m, table)
         else:
             source = DenseData(m, table)
-            if isinstance(table, ArrayTable) and table.is_wide and m.table is table:
+            if m.table.wants_factor:
                 source = source.in_columns()
-        refuse_large_means(source)
-        if table.sparse:
-            warn_of_means(source)
+        check_digits(source)
         identity = Identity(
             "data", table.shape, m.marks, center, scale, ddof, weights is not None
         )
@@ -218,7 +212,9 @@ class Covariance:
         from .chunks import accumulated
 
         prepare = preparation(center, scale, ddof, constant)
-        return cls(*accumulated(chunks, prepare, feature_names))
+        source, names = accumulated(chunks, prepare, feature_names)
+        check_digits(source)
+        return cls(source, names)
 
     @property
     def n_features(self) -> int:
@@ -306,12 +302,15 @@ class Covariance:
     def subset(self, indices: Any) -> Covariance:
         """Return the covariance of some features."""
         index = np.arange(self.n_features)[as_index(indices)]
-        names = self.feature_names
-        if names is not None:
-            names = tuple(names[i] for i in index)
-        result = self.derived(self._source.subset(index))
-        result.feature_names = names
+        result = self.derived(self._current.subset(index))
+        if self.feature_names is not None:
+            result.feature_names = tuple(self.feature_names[i] for i in index)
         return result
+
+    @property
+    def _current(self) -> Source:
+        """The source, or A in memory if it has been formed."""
+        return (self._formed or self)._source
 
     def derived(self, source: Source) -> Covariance:
         """Return the covariance of a view of this one, for the modules of the room."""
@@ -332,7 +331,7 @@ class Covariance:
 
 
 def preparation(center: Any, scale: Any, ddof: Any, constant: Any) -> Preparation:
-    """Check the arguments that say what is done to columns."""
+    """Check the arguments about columns: centre, scale, divisor, constants."""
     check_choice(constant, "constant", ("warn", "ignore", "raise"))
     return Preparation(
         check_flag(center, "center"),
@@ -374,24 +373,16 @@ def check_weights(weights: Any, n: int) -> FloatArray | None:
     return array
 
 
-def warn_of_means(source: Source) -> None:
-    """Warn if means cost so many digits that no gap can be closed."""
-    largest = float(source.diagonal().max())
-    if source.error() > CLOSING * largest > 0:
+def check_digits(source: Source) -> None:
+    """Refuse data whose covariances have no digits; warn if they have few."""
+    error, largest = source.error(), float(source.diagonal().max())
+    if not error <= 0.01 * largest:
+        raise ValueError(NO_DIGITS)
+    if error > CLOSING * largest:
         warn_caller(
-            "X is sparse, and means are large beside the deviations: covariances are "
-            f"computed to {source.error() / largest:.1g} of the largest only, which "
-            "keeps proofs from closing; use a dense X, or subtract a constant."
-        )
-
-
-def refuse_large_means(source: Source) -> None:
-    """Refuse data whose covariances have no digits."""
-    largest = float(source.diagonal().max())
-    if not source.error() <= 0.01 * largest:
-        raise ValueError(
-            "X has means so large beside the deviations that its covariances have no "
-            "digits; subtract a constant from each column."
+            "X has means that are large beside the deviations: covariances are "
+            f"computed to {error / largest:.1g} of the largest only, which keeps "
+            "proofs from closing; use a dense X, or subtract a constant."
         )
 
 
@@ -409,7 +400,7 @@ def as_index(indices: Any) -> Index:
 
 
 def as_covariance(data: Any) -> Covariance:
-    """Return a Covariance for what any public function is passed as its first argument.
+    """Return a Covariance for the first argument of any public function.
 
     A symmetric matrix is a covariance. An array that is not square is samples ×
     features, with the defaults of `Covariance.from_data`. A square array that is not

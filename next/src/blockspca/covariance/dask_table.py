@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import pairwise
+from functools import partial, reduce
+from operator import add
 from typing import Any, TypeVar
 
 import numpy as np
@@ -37,6 +38,7 @@ class DaskTable:
     """A dask array of dense or scipy sparse chunks."""
 
     remote = True
+    wants_factor = False
 
     def __init__(self, X: Any) -> None:
         self.X = X
@@ -64,29 +66,22 @@ class DaskTable:
         from dask.base import compute
         from dask.delayed import delayed
 
-        starts = np.cumsum([0, *self.X.chunks[0]])
-        # Chunks of columns that nobody asks for are not computed.
-        edges = list(pairwise(np.cumsum([0, *self.X.chunks[1]]).tolist()))
-        index = None if is_all(columns) else np.arange(self.shape[1])[columns]
-        parts = []
-        for start, line in zip(starts, self.X.to_delayed(), strict=False):
-            chunks, places = list(line), index
-            if index is not None:
-                used = [np.isin(np.arange(*edge), index).any() for edge in edges]
-                chunks = [c for c, is_used in zip(line, used, strict=True) if is_used]
-                at = [np.arange(*e) for e, u in zip(edges, used, strict=True) if u]
-                place = np.zeros(self.shape[1], dtype=np.intp)
-                kept = np.concatenate(at)
-                place[kept] = np.arange(len(kept))
-                places = place[index]
-            block = delayed(joined)(chunks, places)
-            parts.append(delayed(of_block)(block, int(start)))
+        edges = np.cumsum([0, *self.X.chunks[1]])
+        # Chunks without any of these columns are not computed.
+        index = np.arange(self.shape[1])[columns]
+        used = np.unique(np.searchsorted(edges, index, side="right") - 1)
+        kept = np.concatenate([np.arange(edges[c], edges[c + 1]) for c in used])
+        places = None if is_all(columns) else np.searchsorted(kept, index)
+        parts, start = [], 0
+        for line, rows in zip(self.X.to_delayed(), self.X.chunks[0], strict=True):
+            block = delayed(joined)([line[c] for c in used], places)
+            parts.append(delayed(of_block)(block, start))
+            start += rows
         tick(0, 1)
+        total = delayed(partial(reduce, add))
         while len(parts) > 1:
-            parts = [
-                delayed(added)(parts[i : i + ARITY])
-                for i in range(0, len(parts), ARITY)
-            ]
+            groups = range(0, len(parts), ARITY)
+            parts = [total(parts[i : i + ARITY]) for i in groups]
         (result,) = compute(parts[0])
         tick(1, 1)
         return result
@@ -109,11 +104,3 @@ def joined(chunks: list[Any], columns: Any) -> Any:
     dense = chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
     dense = dense if columns is None else dense[:, columns]
     return np.ascontiguousarray(dense, dtype=np.float64)
-
-
-def added(parts: list[Any]) -> Any:
-    """Return the sum of some results."""
-    result = parts[0]
-    for part in parts[1:]:
-        result = result + part
-    return result

@@ -7,6 +7,7 @@ large means cost no digits; sparse ones after it, A = D (X'WX − n μμ') D.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 STRIPE = 256  # rows of A: wide enough for BLAS, few enough for the cache
 PRODUCTS = 64  # that a kernel adds up before it adds to A
-MEMORY = 2  # arrays of the size of A while it is formed
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class OfTable(Source):
 
     known_psd = True
 
-    def __init__(self, m: Moments, given: Table) -> None:
-        self.m, self.table, self.given = m, m.table, given
+    def __init__(self, m: Moments, original: Table) -> None:
+        self.m, self.table, self.original = m, m.table, original
         self.n_samples, self.n_features = m.table.shape
 
     def diagonal(self) -> FloatArray:
@@ -89,7 +89,7 @@ class OfTable(Source):
         return TableFactor(self.m)
 
     def marks(self) -> NDArray[np.uint64]:
-        return marks_of(self.given.again())
+        return marks_of(self.original.again())
 
     def reads(self, rows: Index, columns: Index) -> tuple[Index, Index, Index]:
         """Return the features to read, and the places of rows and columns there."""
@@ -104,16 +104,23 @@ class OfTable(Source):
     def formed(self, run: Run) -> Source:
         """Return A in memory if it is smaller than the data and fits the memory."""
         n, d = self.table.shape
-        if n <= d or 8 * MEMORY * d * d > run.memory:
+        if n <= d or 16 * d * d > run.memory:
             return self
         A, error = self.form(run)
         mirror(A)
         np.fill_diagonal(A, self.m.variance)
         return Matrix(A, error, psd=True, n_samples=n)
 
+    def error(self) -> float:
+        return self.error_of(self.table.shape[0] + self.table.joins)
+
+    @abstractmethod
+    def error_of(self, products: int) -> float:
+        """Bound the error of an entry whose sum takes so many roundings."""
+
+    @abstractmethod
     def form(self, run: Run) -> tuple[FloatArray, float]:
         """Return the upper half of A, and the error of an entry."""
-        raise NotImplementedError
 
 
 class DenseData(OfTable):
@@ -136,11 +143,7 @@ class DenseData(OfTable):
         columns = self.factor.columns
         return self.with_error(factor_lists(columns, n, d, width, run, features))
 
-    def error(self) -> float:
-        return self.error_of(self.table.shape[0] + self.table.joins)
-
     def error_of(self, products: int) -> float:
-        """Bound the error of an entry whose sum takes so many roundings."""
         m = self.m
         largest, uncentred = float(m.variance.max()), float(m.uncentred.max())
         return centred_error(products, m.table.joins, largest, uncentred, m.scaled)
@@ -231,11 +234,7 @@ class SparseData(OfTable):
         )  # fmt: skip
         return view.with_error(lists)
 
-    def error(self) -> float:
-        return self.error_of(self.table.shape[0] + self.table.joins)
-
     def error_of(self, products: int) -> float:
-        """Bound the error of an entry whose sum takes so many roundings."""
         moments = float(self.m.uncentred.max())
         return moment_error(products, self.table.joins, moments)
 

@@ -19,14 +19,14 @@ BLOCK = 2**20  # numbers that are hashed at a time: 8 MiB
 
 
 class DataChangedError(RuntimeError):
-    """Data that a covariance reads in place are no longer what they were."""
+    """Data that a covariance reads in place have changed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Identity:
     """The data that A was made from, and how."""
 
-    kind: str  #: "matrix", "data", or "gaps" for data with missing values
+    kind: str  #: "matrix" or "data"
     shape: tuple[int, int]
     marks: Marks = field(repr=False)
     center: bool = True
@@ -35,7 +35,7 @@ class Identity:
     weighted: bool = False
 
     def refuse_change(self, marks: Marks) -> None:
-        """Raise if a column is not what it was."""
+        """Raise if a column has changed."""
         argument = "A" if self.kind == "matrix" else "X"
         changed = np.flatnonzero(marks != self.marks)
         if len(changed):

@@ -1,4 +1,4 @@
-"""One reading of what users pass in: arrays, sparse matrices, frames, files, dask.
+"""One reading of all input: arrays, sparse matrices, frames, files, dask.
 
 Libraries are recognised by the names of types, so that none of them is imported.
 """
@@ -16,10 +16,12 @@ REAL = "fiub"  # kinds of dtypes
 
 #: how to turn arrays of other libraries into arrays of NumPy
 CONVERSIONS = {
-    "torch": "numpy(force=True)",
-    "tensorflow": "numpy()",
-    "cupy": "get()",
-    "cupyx": "get()",
+    "torch": "{}.numpy(force=True)",
+    "tensorflow": "{}.numpy()",
+    "jax": "numpy.asarray({})",
+    "jaxlib": "numpy.asarray({})",
+    "cupy": "{}.get()",
+    "cupyx": "{}.get()",
 }
 
 
@@ -105,15 +107,15 @@ def dense_array(X: Any, argument: str) -> Any:
 
 def frame_array(frame: Any, argument: str) -> Any:
     """Return the numbers of a pandas or polars frame."""
-    texts = []
-    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
-        numeric = dtype.is_numeric() if hasattr(dtype, "is_numeric") else None
-        if numeric is None:  # pandas
-            numeric = getattr(dtype, "kind", "O") in REAL + "c" or getattr(
-                dtype, "_is_numeric", False
-            )
-        if not numeric and "bool" not in str(dtype).lower():
-            texts.append(f"{name} ({dtype})")
+    if library_of(frame) == "pandas":
+        from pandas.api.types import is_numeric_dtype as is_number
+    else:
+
+        def is_number(dtype: Any) -> bool:
+            return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
+
+    columns = zip(frame.columns, frame.dtypes, strict=True)
+    texts = [f"{name} ({dtype})" for name, dtype in columns if not is_number(dtype)]
     if texts:
         raise TypeError(
             f"{argument} has {len(texts)} column(s) that cannot be read as numbers: "
@@ -127,29 +129,19 @@ def frame_array(frame: Any, argument: str) -> Any:
 
 
 def refuse_objects_of_libraries(X: Any, argument: str) -> None:
-    """Refuse what is no table at all, with the conversion to write."""
+    """Refuse objects that are no tables, with the conversion to write."""
     library = library_of(X)
-    if type(X).__name__ == "Covariance":
-        raise TypeError(
-            f"{argument} is a Covariance and must be data; use the samples that it was "
-            "made from."
-        )
     if library in CONVERSIONS:
         raise TypeError(
-            f"{argument} is a {library} {type(X).__name__} and must be an array of "
-            f"NumPy; use {argument}.{CONVERSIONS[library]}."
-        )
-    if library in ("jax", "jaxlib"):
-        raise TypeError(
-            f"{argument} is an array of JAX and must be one of NumPy; use "
-            f"numpy.asarray({argument})."
+            f"{argument} is a {type(X).__name__} of {library} and must be an array of "
+            f"NumPy; use {CONVERSIONS[library].format(argument)}."
         )
     if isinstance(X, (str, bytes)) or hasattr(X, "__fspath__"):
         raise TypeError(
             f"{argument} = {X!r} is a text and must be numbers; read the file first, "
             "for example with pandas.read_csv."
         )
-    if X is None or isinstance(X, (dict, set)) or callable(X):
+    if X is None or isinstance(X, (dict, set)) or type(X).__name__ == "Covariance":
         raise TypeError(
             f"{argument} is of type {type(X).__name__} and must be a table; use a "
             "two-dimensional array or a DataFrame."
@@ -157,7 +149,7 @@ def refuse_objects_of_libraries(X: Any, argument: str) -> None:
 
 
 def refuse_dtype(dtype: Any, argument: str) -> None:
-    """Refuse numbers that are not real, and what is no number."""
+    """Refuse dtypes of complex numbers, texts and objects."""
     kind = np.dtype(dtype).kind
     if kind == "c":
         raise TypeError(
@@ -172,7 +164,7 @@ def refuse_dtype(dtype: Any, argument: str) -> None:
 
 
 def refuse_shape(shape: Any, argument: str) -> None:
-    """Refuse what is not two-dimensional, or empty."""
+    """Refuse shapes that are not two-dimensional, or empty."""
     if len(shape) != 2:
         raise ValueError(
             f"{argument} has shape {tuple(shape)} and must have two dimensions, "

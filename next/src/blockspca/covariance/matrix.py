@@ -22,64 +22,60 @@ def refuse_rectangular(shape: tuple[int, int]) -> None:
         )
 
 
-def symmetric_dense(A: Any) -> tuple[FloatArray, bool]:
-    """Return a symmetric copy of A, and whether its numbers are those of A."""
+def symmetric_copy(A: Any) -> tuple[Any, bool]:
+    """Return a symmetric copy of A, dense or CSR, and whether its numbers are A's."""
     refuse_rectangular(A.shape)
-    A = np.array(A, dtype=np.float64, order="C")
-    d = len(A)
-    largest, difference, where = 0.0, 0.0, (0, 0)
-    for i in range(0, d, TILE):
-        for j in range(i, d, TILE):
-            rows, columns = slice(i, i + TILE), slice(j, j + TILE)
-            upper, lower = A[rows, columns], A[columns, rows].T
-            size = max(np.abs(upper).max(), np.abs(lower).max())
-            if not np.isfinite(size):
-                at = np.argwhere(~(np.isfinite(upper) & np.isfinite(lower)))[0]
-                a, b = int(at[0]) + i, int(at[1]) + j
-                if np.isfinite(A[a, b]):
-                    a, b = b, a
-                raise ValueError(
-                    f"A[{a}, {b}] = {A[a, b]} must be finite; replace it, or drop the "
-                    "feature."
-                )
-            largest = max(largest, float(size))
-            apart = np.abs(upper - lower)
-            if apart.max() > difference:
-                difference = float(apart.max())
-                at = np.unravel_index(apart.argmax(), apart.shape)
-                where = (int(at[0]) + i, int(at[1]) + j)
+    if isinstance(A, np.ndarray):
+        A = np.array(A, dtype=np.float64, order="C")
+        largest, difference, (i, j) = compared(A)
+    else:
+        A = A.tocsr().astype(np.float64)
+        refuse_infinite(A.tocoo())
+        largest = float(np.abs(A.data).max(initial=0.0))
+        apart = abs(A - A.T).tocoo()
+        difference, i, j = float(apart.data.max(initial=0.0)), 0, 0
+        if difference:
+            at = int(apart.data.argmax())
+            i, j = sorted((int(apart.row[at]), int(apart.col[at])))
     if difference > TOLERANCE * largest:
-        i, j = where
         raise ValueError(
             f"A[{i}, {j}] = {A[i, j]} but A[{j}, {i}] = {A[j, i]}: a matrix must be "
             "symmetric; use (A + A.T) / 2, or Covariance.from_data(A) if its rows are "
             "samples."
         )
     refuse_far(largest, "A", "the largest entry", largest)
-    return (A, True) if difference == 0 else ((A + A.T) / 2, False)
+    if difference == 0:
+        return A, True
+    average = (A + A.T) / 2
+    return average if isinstance(A, np.ndarray) else average.tocsr(), False
 
 
-def symmetric_sparse(A: Any) -> tuple[Any, bool]:
-    """Return a symmetric copy of A (CSR), and whether its numbers are those of A."""
-    refuse_rectangular(A.shape)
-    A = A.tocsr().astype(np.float64)
+def compared(A: FloatArray) -> tuple[float, float, tuple[int, int]]:
+    """Return max |A_ij|, and the largest difference of two halves with its place."""
+    largest, difference, where = 0.0, 0.0, (0, 0)
+    for i in range(0, len(A), TILE):
+        for j in range(i, len(A), TILE):
+            rows, columns = slice(i, i + TILE), slice(j, j + TILE)
+            upper, lower = A[rows, columns], A[columns, rows].T
+            size = max(np.abs(upper).max(), np.abs(lower).max())
+            if not np.isfinite(size):
+                from scipy.sparse import coo_array
+
+                refuse_infinite(coo_array(A))
+            largest = max(largest, float(size))
+            apart = np.abs(upper - lower)
+            if apart.max() > difference:
+                difference = float(apart.max())
+                at = np.unravel_index(apart.argmax(), apart.shape)
+                where = (int(at[0]) + i, int(at[1]) + j)
+    return largest, difference, where
+
+
+def refuse_infinite(A: Any) -> None:
+    """Refuse a matrix (COO) with an entry that is not finite."""
     bad = np.flatnonzero(~np.isfinite(A.data))
     if len(bad):
-        i = int(np.searchsorted(A.indptr, bad[0], side="right")) - 1
+        i, j, value = A.row[bad[0]], A.col[bad[0]], A.data[bad[0]]
         raise ValueError(
-            f"A[{i}, {A.indices[bad[0]]}] = {A.data[bad[0]]} must be finite; replace "
-            "it, or drop the feature."
+            f"A[{i}, {j}] = {value} must be finite; replace it, or drop the feature."
         )
-    largest = float(np.abs(A.data).max(initial=0.0))
-    apart = abs(A - A.T).tocoo()
-    difference = float(apart.data.max(initial=0.0))
-    if difference > TOLERANCE * largest:
-        at = int(apart.data.argmax())
-        i, j = int(apart.row[at]), int(apart.col[at])
-        raise ValueError(
-            f"A[{i}, {j}] and A[{j}, {i}] differ by {difference:.3g}: a matrix must be "
-            "symmetric; use (A + A.T) / 2, or Covariance.from_data(A) if its rows are "
-            "samples."
-        )
-    refuse_far(largest, "A", "the largest entry", largest)
-    return (A, True) if difference == 0 else (((A + A.T) / 2).tocsr(), False)

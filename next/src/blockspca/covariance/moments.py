@@ -8,7 +8,7 @@ squares leave the range of floats is read in other units if `scale` allows it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -24,6 +24,10 @@ from .tables import ALL, Scaled, Table
 FAR = 2.0**200  # a larger or smaller variance is refused
 EXTREME = 2.0**300  # units of columns with larger or smaller numbers are changed
 
+NO_DIGITS = (
+    "X has means so large beside the deviations that its covariances have no digits; "
+    "subtract a constant from each column."
+)
 NO_VARIANCE = (
     "X has no variance: all features are constant, so there is nothing to explain; "
     "pass data that vary."
@@ -32,17 +36,13 @@ NO_VARIANCE = (
 
 @dataclass(frozen=True)
 class Preparation:
-    """What `from_data` does to the columns of data; see there."""
+    """The treatment of the columns of data; see `from_data`."""
 
     center: bool
     scale: bool
     ddof: int
     constant: Literal["warn", "ignore", "raise"] = "warn"
     names: tuple[str, ...] | None = None
-
-    def named(self, names: tuple[str, ...] | None) -> Preparation:
-        """Return the same with names of features, for errors."""
-        return replace(self, names=names)
 
     def refuse_few(self, n: int) -> None:
         """Refuse fewer samples than a covariance needs."""
@@ -53,7 +53,7 @@ class Preparation:
             )
 
     def deviations(self, variance: FloatArray, constant: NDArray[np.bool_]) -> Any:
-        """Return what columns are divided by: infinity for constant ones."""
+        """Return the divisors of columns: infinity for constant ones."""
         if constant.all():
             raise ValueError(NO_VARIANCE)
         if not self.scale:
@@ -164,12 +164,11 @@ def marks_of(table: Table) -> Marks:
 
 def count_gaps(block: Any, start: int) -> NDArray[np.int64]:
     """Return how many numbers of each column are NaN, and how many are infinite."""
-    values = block if isinstance(block, np.ndarray) else block.data
-    gaps = np.isnan(values), np.isinf(values)
-    if values is block:
-        return np.array([gap.sum(axis=0) for gap in gaps])
-    d = block.shape[1]
-    return np.array([np.bincount(block.indices[g], minlength=d) for g in gaps])
+    if isinstance(block, np.ndarray):
+        return np.array([np.isnan(block).sum(axis=0), np.isinf(block).sum(axis=0)])
+    at, d = block.indices, block.shape[1]
+    gaps = np.isnan(block.data), np.isinf(block.data)
+    return np.array([np.bincount(at[gap], minlength=d) for gap in gaps])
 
 
 @dataclass(frozen=True)
@@ -191,7 +190,7 @@ class Moments:
 
     @property
     def mean_and_scale(self) -> tuple[FloatArray, FloatArray]:
-        """What is subtracted from columns of X, and what they are divided by."""
+        """Means of the columns of X, and their divisors."""
         mean, scale = self.mean, self.scale
         if self.rest is not None:
             mean = mean + self.rest
@@ -213,10 +212,10 @@ class GapsError(ValueError):
 def moments_of(
     table: Table, prepare: Preparation, weights: FloatArray | None = None
 ) -> Moments:
-    """Compute the moments of a table; refuse what is not finite or out of range."""
+    """Compute the moments of a table; refuse gaps and numbers out of range."""
     n = table.shape[0] if weights is None else int(weights.sum())
     prepare.refuse_few(n)
-    given = table
+    original = table
     with np.errstate(over="ignore", invalid="ignore"):
         at = 0 if weights is None else int(np.argmax(weights > 0))
         first = table.take(ALL, slice(at, at + 1))[0]
@@ -236,30 +235,21 @@ def moments_of(
             sums = sums_about(table, shift, weights, n)
         mean = zeros
         if prepare.center:
-            mean = shift + sums.total / n
-            # The rounded mean of a constant column need not be that constant.
-            near = np.abs(mean - first) <= 4 * EPS * np.abs(first)
-            mean = np.where(near, first, mean)
+            mean = near(shift + sums.total / n, first)
             sums = sums_about(table, mean, weights, n)
         constant = sums.rows[5] == 0
         rest = sums.total / n if prepare.center else zeros
         variance = (sums.squares - n * rest**2) / (n - prepare.ddof)
         variance = np.where(constant, 0.0, np.maximum(variance, 0.0))
-    if prepare.center and table is given and (sums.marks != marks).any():
+    if prepare.center and table is original and (sums.marks != marks).any():
         raise DataChangedError(
             "X changed while it was read; leave X as it is until the call ends, or "
             "pass a copy in memory."
         )
     if prepare.scale and not (constant | (variance > 0)).all():
-        raise ValueError(
-            "X has means so large beside the deviations that its variances have no "
-            "digits; subtract a constant from each column."
-        )
+        raise ValueError(NO_DIGITS)
     if not prepare.scale:
-        far = float(variance.max())
-        if far == 0 and not constant.all():
-            far = math.nan  # all squares underflow
-        refuse_far(far, "X", "the largest variance", largest.max())
+        refuse_variances(variance, constant, largest.max())
     scale = prepare.deviations(variance, constant)
     factor = 1 / (scale * np.sqrt(n - prepare.ddof))
     uncentred = sums.squares * factor**2
@@ -289,6 +279,21 @@ def refuse_gaps(
                 f"{argument} has {int(gaps.sum())} {kind} value(s), in feature(s) "
                 f"{labels(columns, names)}; {fix}."
             )
+
+
+def near(mean: FloatArray, first: FloatArray) -> FloatArray:
+    """Return means, and the constant of columns that are constant up to rounding."""
+    return np.where(np.abs(mean - first) <= 4 * EPS * np.abs(first), first, mean)
+
+
+def refuse_variances(
+    variance: FloatArray, constant: NDArray[np.bool_], top: float
+) -> None:
+    """Refuse data whose largest variance is out of range."""
+    largest = float(variance.max())
+    if largest == 0 and not constant.all():
+        largest = math.nan  # all squares underflow
+    refuse_far(largest, "X", "the largest variance", top)
 
 
 def refuse_far(largest: float, argument: str, kind: str, top: float) -> None:

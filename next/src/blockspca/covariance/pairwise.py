@@ -38,7 +38,7 @@ from ..call import Run
 from ..linalg.rounding import EPS
 from ..messages import count
 from ..validation import FloatArray
-from .moments import FAR, Preparation, labels, marks_of, refuse_far
+from .moments import FAR, Preparation, labels, refuse_variances
 from .sources import ENTRIES, Source
 from .tables import ALL, Index, Table
 from .views import in_memory
@@ -116,15 +116,8 @@ class Pairwise(Source):
 
 def pairwise_source(
     table: Table, prepare: Preparation, weights: NDArray[np.float64] | None
-) -> tuple[Pairwise, NDArray[np.uint64]]:
-    """Centre, count and scale data with gaps; refuse pairs that share too little.
-
-    Returns
-    -------
-    source : Pairwise
-    marks : array
-        The fingerprint of the data.
-    """
+) -> Pairwise:
+    """Centre, count and scale data with gaps; refuse pairs that share too little."""
     if weights is not None:
         raise ValueError(
             "sample_weight cannot be combined with missing='pairwise' if X has gaps; "
@@ -132,13 +125,6 @@ def pairwise_source(
         )
     n = table.shape[0]
     X = table.take(ALL, slice(0, n))
-    if np.isinf(X).any():
-        bad = np.flatnonzero(np.isinf(X).any(axis=0)).tolist()
-        raise ValueError(
-            f"X has infinite values in feature(s) {labels(bad, prepare.names)}; "
-            "replace them, by nan if they are missing."
-        )
-    marks = marks_of(table)
     gaps = np.isnan(X)
     counts = n - gaps.sum(axis=0)
     if not counts.all():
@@ -173,9 +159,9 @@ def pairwise_source(
                 "of its numbers; subtract a constant from it."
             )
     else:
-        refuse_far(float(variance.max()), "X", "the largest variance", float(top))
+        refuse_variances(variance, constant, float(top))
     source.scale = prepare.deviations(variance, constant)
-    return source, marks
+    return source
 
 
 def refuse_strangers(source: Pairwise, prepare: Preparation) -> None:

@@ -1,4 +1,4 @@
-"""What is left of A after regression on scores, by any coefficients.
+"""The residual of A after regression on scores, by any coefficients.
 
 With V the components, as d × m columns, G = V'AV and W* any solution of G W* = V'A,
 regression of all features on the scores leaves A_V = (I − VW*)'A(I − VW*).
@@ -36,7 +36,7 @@ from .views import LowRank
 
 
 def residual(cov: Covariance, components: FloatArray) -> Covariance:
-    """Return what regression on the scores of components leaves of A.
+    """Return the residual of A after regression on the scores of components.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def residual(cov: Covariance, components: FloatArray) -> Covariance:
     array([[0. , 0. ],
            [0. , 1.5]])
     """
-    source = cov._source
+    source = cov._current
     V = np.asarray(components, dtype=np.float64).reshape(cov.n_features, -1)
     used = np.flatnonzero(V.any(axis=1))
     if not len(used):

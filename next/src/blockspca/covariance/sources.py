@@ -43,23 +43,13 @@ class Factor(ABC):
     def columns(self, indices: Index) -> FloatArray:
         """Return C[:, indices]; the caller does not write to it."""
 
-    def stripes(self) -> list[NDArray[np.intp]]:
-        """Return all features in parts whose columns take 32 MiB each."""
-        step, d = max(1, ENTRIES // self.n), self.n_features
-        return [np.arange(at, min(at + step, d)) for at in range(0, d, step)]
-
-    def image(self, M: FloatArray) -> FloatArray:
-        """Return C M for d × m numbers, or for a vector."""
-        parts = (self.columns(part) @ M[part] for part in self.stripes())
-        return np.sum(list(parts), axis=0)
-
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return C diag(weights) C', n × n."""
         result = np.zeros((self.n, self.n))
-        for part in self.stripes():
-            used = part[weights[part] != 0]
-            C = self.columns(used)
-            result += (C * weights[used]) @ C.T
+        used, step = np.flatnonzero(weights), max(1, ENTRIES // self.n)
+        for part in (used[at : at + step] for at in range(0, len(used), step)):
+            C = self.columns(part)
+            result += (C * weights[part]) @ C.T
         return result
 
 
@@ -72,12 +62,6 @@ class DenseFactor(Factor):
 
     def columns(self, indices: Index) -> FloatArray:
         return self.C[:, indices]
-
-    def image(self, M: FloatArray) -> FloatArray:
-        return self.C @ M
-
-    def gram(self, weights: FloatArray) -> FloatArray:
-        return (self.C * weights) @ self.C.T
 
 
 class Source(ABC):
@@ -102,15 +86,10 @@ class Source(ABC):
 
     def matvec(self, x: FloatArray) -> FloatArray:
         """Return A x from rows of A, some at a time."""
-        return np.concatenate(
-            [self.block(rows, ALL) @ x for rows in self.row_stripes()]
-        )
-
-    def row_stripes(self) -> list[NDArray[np.intp]]:
-        """Return all features in parts whose rows of A take 32 MiB each."""
         d = self.n_features
         step = max(1, ENTRIES // d)
-        return [np.arange(at, min(at + step, d)) for at in range(0, d, step)]
+        stripes = (np.arange(at, min(at + step, d)) for at in range(0, d, step))
+        return np.concatenate([self.block(rows, ALL) @ x for rows in stripes])
 
     def lists(self, width: int, run: Run, features: Indices | None = None) -> Lists:
         """Return the largest entries of rows; see `scan.Lists`."""
@@ -140,9 +119,7 @@ class Source(ABC):
         return None
 
     def largest(self) -> float:
-        """Bound |A_ij| from above, up to `error`."""
-        if not self.known_psd:
-            raise NotImplementedError(type(self).__name__)
+        """Bound |A_ij| from above, up to `error`; this is for semidefinite A."""
         return float(self.diagonal().max())  # |A_ij| ≤ √(A_ii A_jj)
 
     def subset(self, indices: NDArray[np.intp]) -> Source:

@@ -42,6 +42,8 @@ class Table(Protocol):
     sparse: bool
     #: whether blocks are worked on elsewhere, so that `of_block` cannot write here
     remote: bool
+    #: whether a factor in memory saves work and takes little
+    wants_factor: bool
 
     @property
     def joins(self) -> int:
@@ -72,6 +74,7 @@ class LocalTable:
     shape: tuple[int, int]
     sparse = False
     remote = False
+    wants_factor = False
 
     def bounds(self, columns: Index = ALL) -> list[slice]:
         """Return the stretches of samples of the blocks."""
@@ -126,10 +129,10 @@ class ArrayTable(LocalTable):
     def __init__(self, X: Any) -> None:
         self.X = X
         self.shape = X.shape
-        #: whether a factor in memory is no larger than X, and all work is done with it
         n, d = X.shape
-        in_place = isinstance(X, np.memmap) or X.dtype != np.float64
-        self.is_wide = n <= d and not in_place
+        # It takes as much as X, or as one block.
+        as_large = X.dtype == np.float64 and not isinstance(X, np.memmap)
+        self.wants_factor = n <= d and (as_large or n * d <= ENTRIES)
 
     def block(self, rows: slice, columns: Index) -> FloatArray:
         """Return X[rows, columns]; the caller does not write to it."""

@@ -13,6 +13,7 @@ contrast's.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,13 +44,12 @@ class View(Source):
     def largest(self) -> float:
         return self.base.largest()
 
-    def over(self, base: Source) -> Source:
-        """Return the same view of another base."""
-        raise NotImplementedError
-
     def formed(self, run: Run) -> Source:
         base = self.base.formed(run)
-        view = self if base is self.base else self.over(base)
+        view = self
+        if base is not self.base:
+            view = copy(self)
+            view.base = base
         return in_memory(view, run) if base.in_memory else view
 
 
@@ -134,11 +134,6 @@ class LowRank(View):
         sizes = np.abs(left).max(axis=0) * np.abs(right).max(axis=0)
         self.term = float(sizes.sum())
 
-    def over(self, base: Source) -> Source:
-        return LowRank(
-            base, self.left, self.right, psd=self.known_psd, error=self.own_error
-        )
-
     def error(self) -> float:
         # Each of 2m products and differences errs by u of a partial sum, or of itself.
         m = self.left.shape[1]
@@ -179,9 +174,6 @@ class Raised(View):
         super().__init__(base)
         self.kept = kept
 
-    def over(self, base: Source) -> Source:
-        return Raised(base, self.kept)
-
     def diagonal(self) -> FloatArray:
         return self.base.diagonal()
 
@@ -202,6 +194,7 @@ class Contrast(View):
     def __init__(self, base: Source, background: Source, weight: float) -> None:
         super().__init__(base)
         self.background, self.weight = background, weight
+        self.terms = base, background
 
     def error(self) -> float:
         errors = self.base.error() + self.weight * self.background.error()
@@ -221,12 +214,9 @@ class Contrast(View):
         return self.base.matvec(x) - self.weight * self.background.matvec(x)
 
     def formed(self, run: Run) -> Source:
-        base, background = self.base.formed(run), self.background.formed(run)
-        view = self
-        if base is not self.base or background is not self.background:
-            view = Contrast(base, background, self.weight)
-        both = base.in_memory and background.in_memory
-        return in_memory(view, run) if both else view
+        terms = self.base.formed(run), self.background.formed(run)
+        view = self if terms == self.terms else Contrast(*terms, self.weight)
+        return in_memory(view, run) if all(t.in_memory for t in terms) else view
 
 
 def low_rank(
@@ -242,13 +232,13 @@ def low_rank(
     `psd` promises that the result is positive semidefinite; `error` bounds by how much
     an entry changes if L and R are not the exact ones.
     """
-    return cov.derived(LowRank(cov._source, left, right, psd=psd, error=error))
+    return cov.derived(LowRank(cov._current, left, right, psd=psd, error=error))
 
 
 def raised(cov: Covariance, kept: Sequence[tuple[int, int]] = ()) -> Covariance:
     """Return A with negative entries raised to 0, except the pairs in `kept`."""
     pairs = np.array(kept, dtype=np.intp).reshape(-1, 2)
-    return cov.derived(Raised(cov._source, pairs))
+    return cov.derived(Raised(cov._current, pairs))
 
 
 def contrastive(target: Any, background: Any, weight: float = 1.0) -> Covariance:
@@ -296,7 +286,7 @@ def contrastive(target: Any, background: Any, weight: float = 1.0) -> Covariance
         )
     if weight == 0:
         return first
-    contrast = Contrast(first._source, second._source, weight)
+    contrast = Contrast(first._current, second._current, weight)
     result = Covariance(contrast, names if names is not None else own)
     result.origins = first.origins + second.origins
     if second.known_psd:

@@ -61,7 +61,7 @@ def factor_lists(
     width_found = min(width, max(len(chosen) - 1, 1))
     error = gamma(n) * float(norms[0]) ** 2 * (1 + 1e-9)
 
-    if is_single(n, len(chosen), float(norms[0])):
+    if is_single(n, len(chosen), width_found, float(norms[0]), run):
         data, unit, spare = single_data(columns, order, norms, n, width_found, run)
         lists = HalfPass(data.__getitem__, norms / unit, spare, np.float32, TILE).lists(
             run
@@ -96,7 +96,7 @@ class HalfPass:
         from .._kernels.tiles import tile_kernels
 
         bits = 8 * np.dtype(kind).itemsize
-        self.add_tile, self.merge = tile_kernels(bits)
+        self.add_tile, self.merge, self.none = tile_kernels(bits)
         self.integer = np.int32 if bits == 32 else np.int64
         self.take, self.norms, self.tile = take, norms, tile
         self.values: NDArray[Any] = np.zeros((len(norms), width), dtype=kind)
@@ -162,5 +162,7 @@ class HalfPass:
             if sides:
                 tile = (left[part] @ right.T).view(self.integer)
                 labels = self.labels[rows], self.labels[block]
-                self.add_tile(tile, *labels, panel.start, *lists, floors, sides)
+                self.add_tile(
+                    tile, *labels, panel.start, *lists, floors, sides, self.none
+                )
         return lists[:2]

@@ -48,9 +48,11 @@ MOST_SAMPLES = 2**16  # n v ≤ 2⁻⁸
 SPARE = 4  # places beside those asked for: entries this close are rare
 
 
-def is_single(n: int, d: int, largest_norm: float) -> bool:
-    """Tell whether a scan takes single precision."""
-    return n <= MOST_SAMPLES and d >= LEAST_FEATURES and largest_norm > 0
+def is_single(n: int, d: int, width: int, largest_norm: float, run: Run) -> bool:
+    """Tell whether a scan takes single precision, for which a copy of C must fit."""
+    size = 8 * n * d + 20 * d * (width + SPARE)
+    fits = run.limits.memory is None or size <= run.memory
+    return fits and n <= MOST_SAMPLES and d >= LEAST_FEATURES and largest_norm > 0
 
 
 def single_error(n: int) -> float:
@@ -132,14 +134,15 @@ def exact_lists(
 
     short = np.flatnonzero((found[:, -1] < 0) & (norms > 0))
     values[short], indices[short] = 0.0, -1
-    add_tile, _ = tile_kernels(64)
+    add_tile, _, none = tile_kernels(64)
     every = np.arange(d)
 
     def again(part: slice) -> None:
         product = (data[short[part]] @ data.T).view(np.int64)
         listed = (values.view(np.int64), indices)
         floors = np.empty(d, dtype=np.int64)
-        add_tile(product, short[part], every, 0, *listed, *listed, floors, ROWS)
+        lists = (*listed, *listed)
+        add_tile(product, short[part], every, 0, *lists, floors, ROWS, none)
 
     if len(short):
         sweep(run, again, slices(len(short), ENTRIES // d))

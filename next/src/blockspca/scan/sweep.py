@@ -54,15 +54,17 @@ def row_lists(
     """Return lists from whole rows of A: strip(rows) is A[rows, :], d columns."""
     from .._kernels.tiles import ROWS, tile_kernels
 
-    add_tile, _ = tile_kernels(64)
+    add_tile, _, none = tile_kernels(64)
     values, indices = empty_lists(d, min(width, max(d - 1, 1)))
     patterns, columns = values.view(np.int64), np.arange(d)
 
     def fill(rows: slice) -> None:
         tile = np.ascontiguousarray(strip(rows), dtype=np.float64).view(np.int64)
-        lists = (patterns[rows], indices[rows])
+        listed = (patterns[rows], indices[rows])
         floors = np.empty(d, dtype=np.int64)
-        add_tile(tile, columns[rows], columns, rows.start, *lists, *lists, floors, ROWS)
+        labels = columns[rows], columns
+        lists = (*listed, *listed)
+        add_tile(tile, *labels, rows.start, *lists, floors, ROWS, none)
 
     sweep(run, fill, slices(d, ENTRIES // d))
     return values, indices

@@ -58,6 +58,7 @@ with x the unit eigenvector of A_SS, because (Σ sqrt(d_i) |x_i|)² ≤ k x'Dx. 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -117,6 +118,12 @@ class Tree:
         lists: int = 0,
     ) -> None:
         self.tau, self._most = tau, memory // 8
+        self._again = partial(
+            Tree, matrix, k, root=root, label=label, room=room, memory=memory
+        )
+        if len(upper) != k + 1:
+            raise ValueError(f"upper has {len(upper)} bounds and must have {k + 1}")
+        self._upper = upper
         self.closed, self.failed = False, ""
         self.found: Indices | None = None
         self._root = np.asarray(root, dtype=np.int64)
@@ -174,6 +181,15 @@ class Tree:
             return None
         W = np.linalg.solve(factor, matrix.take(root, 0).take(rest, 1))
         return inner + W.T @ W
+
+    @property
+    def order(self) -> Indices:
+        """The root and then the features in the order of branching."""
+        return np.append(self._root, self._columns)
+
+    def at(self, tau: float) -> Tree:
+        """Return a new search of the same features at another τ."""
+        return self._again(tau, self._upper)
 
     @property
     def ended(self) -> bool:
