@@ -112,9 +112,10 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--limit", type=float, default=180.0, help="seconds a mutant")
-    parser.add_argument("command", nargs=argparse.REMAINDER)
-    options = parser.parse_args()
-    command = [word for word in options.command if word != "--"]
+    if "--" not in sys.argv:
+        parser.error("the command of the tests is missing; write it behind --")
+    split = sys.argv.index("--")
+    options, command = parser.parse_args(sys.argv[1:split]), sys.argv[split + 1 :]
     path = options.file.resolve()
     root = next(folder for folder in path.parents if (folder / "src").is_dir())
     drawn = mutants(path.read_text(encoding="utf-8"))

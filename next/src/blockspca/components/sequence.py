@@ -75,7 +75,7 @@ def solve_components(
             V = np.array([each.x for each in results]).reshape(-1, cov.n_features)
             rest = residual(cov, V.T)
             problem = problem_of(rest, None, k, is_path=False)
-            result = results_of(problem, k, run, certify, [], rest)[-1]
+            result = results_of(problem, k, run, certify, [], rest, True)[-1]
             objective = residual_objective(cov, V, result)
             results.append(
                 replace(
