@@ -119,6 +119,16 @@ def test_contrast_subtracts_the_background(base):
     agree(contrastive(base, np.eye(6), 2), base.submatrix(ALL) - 2 * np.eye(6))
 
 
+def test_errors_of_contrasts_and_low_rank_views_are_within_the_bound():
+    A, B = np.cov(data(6).T), np.cov(data(7).T)
+    view = contrastive(A, B, 0.1)
+    F, G, w = fractions(A), fractions(B), Fraction(0.1)
+    exact = [[F[i][j] - w * G[i][j] for j in range(6)] for i in range(6)]
+    assert 0 < worst_error(view.submatrix(ALL), exact) <= view.entry_error
+    L = np.ones((6, 1))
+    assert low_rank(view, L, L, error=0.5).entry_error > 0.5 + view.entry_error
+
+
 def test_contrasts_of_other_features_are_refused():
     A = Covariance.from_matrix(np.eye(2), feature_names=["a", "b"])
     with pytest.raises(ValueError, match="3 features and must have 2"):
