@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from blockspca.checker.arithmetic import Floats
-from blockspca.checker.check import Rules
-from blockspca.checker.entries import Floats as Entries
+from blockspca.checker.check import RecordChecker
+from blockspca.checker.entries import Entries
 from blockspca.checker.problem import Claim, Problem, Proof, Vector
 from blockspca.checker.records import Sets, Tree, Variance
 from blockspca.checker.tree import Search
@@ -121,4 +121,4 @@ def problems(rng, d):
     yield np.kron(np.eye(d // 2 + 1), np.ones((2, 2)))[:d, :d], Problem("matrix")
 
 
-__all__ = ["Rules", "best", "covariance", "honest_proof", "problems"]
+__all__ = ["RecordChecker", "best", "covariance", "honest_proof", "problems"]

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from blockspca.checker import rows
-from blockspca.checker.arithmetic import Floats as FloatSlack
-from blockspca.checker.arithmetic import Integers
+from blockspca.checker.arithmetic import Floats, Integers
 from blockspca.checker.check import check_proof
-from blockspca.checker.entries import Floats, integer_block
+from blockspca.checker.entries import Entries, integer_block
 from blockspca.checker.problem import Problem, Proof, Vector
 from blockspca.checker.reading import ProofError
 from blockspca.checker.records import Average, Rows, Sets, Tree, Variance
@@ -235,7 +234,7 @@ def test_entries_err_by_no_more_than_is_said(exact):
         for scale in (False, True):
             for residual in ((), (V,)):
                 problem = Problem("data", True, scale, 1, residual)
-                entries = Floats(X, problem)
+                entries = Entries(X, problem)
                 block = entries.block(np.arange(4))
                 true, bits, error = integer_block(X, problem, np.arange(4))
                 for i, j in np.ndindex(4, 4):
@@ -276,7 +275,7 @@ def test_integers_see_what_rounding_hides():
 
 def test_bounds_of_two_by_two_matrices_are_below_their_eigenvalues():
     rng = np.random.default_rng(4)
-    floats = FloatSlack(2, 1.0, {}, np.zeros((1, 1)), 0.0, 0.0)
+    floats = Floats(2, 1.0, {}, np.zeros((1, 1)), 0.0, 0.0)
     whole = Integers(2, 1.0, {}, np.array([[0]], dtype=object), 0, 0)
     for _ in range(300):
         a, b, c = (Fraction(x) for x in 10.0 ** rng.uniform(-9, 3, 3))
@@ -305,7 +304,7 @@ def test_short_lists_drop_no_feature_of_a_better_set(is_psd, monkeypatch):
         u = -np.inf
         if k - 1 >= len(include):
             u = best(A, k - 1, Sets(include=tuple(include.tolist())))[0]
-        matrix = Floats(A, Problem("matrix"))
+        matrix = Entries(A, Problem("matrix"))
         matrix.is_psd = is_psd
         question = (k, value * (1 - 1e-9) - 1e-12, u)
         screening = rows.Screening(matrix, [question], include)

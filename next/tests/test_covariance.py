@@ -502,7 +502,7 @@ def test_halves_of_a_matrix_that_differ_by_rounding_are_averaged():
 
 def test_sources_are_asked_for_their_kind_in_this_room_only():
     package = Path(blockspca.__file__).parent
-    names = "Table|Source|Matrix|Columns|DenseData|SparseData|Pairwise|OfTable"
+    names = "Table|Source|Matrix|Columns|DenseData|SparseData|Pairwise|TableSource"
     question = re.compile(rf"isinstance\([^)]*\b(\w*Table|{names})\b|\._source\b")
     for path in package.rglob("*.py"):
         if path.parent.name != "covariance":

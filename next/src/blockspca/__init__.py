@@ -7,8 +7,8 @@ from typing import Any
 
 __version__ = "1.0.0.dev0"
 
-# Public names and their modules, imported on first use: importing the package is
-# instant, and numba or scikit-learn load only if a call needs them.
+# Public names and their modules. They are imported on first use, so that the import of
+# the package is fast, and Numba and scikit-learn are loaded only if a call needs them.
 _EXPORTS: dict[str, str] = {
     "Constraints": "constraints",
     "Covariance": "covariance",
@@ -25,17 +25,14 @@ _EXPORTS: dict[str, str] = {
     "solve_path": "pipeline",
     "verify": "proof.verify",
 }
-_MODULES: tuple[str, ...] = ()
 
-__all__ = ["__version__", *_EXPORTS, *_MODULES]
+__all__ = ["__version__", *_EXPORTS]
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used."""
     if name in _EXPORTS:
         return getattr(import_module(f".{_EXPORTS[name]}", __name__), name)
-    if name in _MODULES:
-        return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -15,7 +15,7 @@ from .proof.evidence import Evidence, Sets
 
 SHOWN = 20  # loadings in print
 ALL_SETS = Sets()
-NEGLIGIBLE = 1e-10  # a loading that changes the objective by less than rounding does
+NEGLIGIBLE = 1e-10  # a smaller loading changes the objective less than rounding does
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Bound:
     name : str
         The argument, in words: "tree", "row sums", …
     evidence : tuple of records
-        What `verify` and the file of a proof need; empty if there is none.
+        The records that `verify` and `write_proof` use; empty if there are none.
     """
 
     value: float = math.inf
@@ -50,22 +50,20 @@ class Result:
     objective : float
         x'Ax.
     bound : Bound
-        A bound on the objective of any other component, with its evidence.
+        Upper bound on the objective of all components, with its evidence.
     k : int
-        The number of features that were allowed.
+        The largest number of features of a component.
     stopped : Status, optional
         The limit that ended the search, if one did.
     gap_wanted : float, optional
         The gap at which the search was allowed to end (`Limits.gap`).
     work : float
-        What the call did, in about seconds of one core.
+        Work of the call, in units of about a second of one core.
     nodes : int
         Nodes of all searches together.
     feature_names : tuple of str, optional
-    message : str
-        A sentence about what limits this result, if there is one.
     sets : Sets
-        Which sets count, if there were constraints.
+        The rules about sets of features, if there were constraints.
     identity : object
         `Covariance.identity`, by which `write_proof` recognises the data.
 
@@ -88,7 +86,6 @@ class Result:
     work: float = 0.0
     nodes: int = 0
     feature_names: tuple[str, ...] | None = None
-    message: str = ""
     sets: Sets = ALL_SETS
     identity: Any = None
 
@@ -152,7 +149,6 @@ class Result:
             "status": self.status.value,
             "work": self.work,
             "nodes": self.nodes,
-            "message": self.message,
         }
 
     def write_proof(self, path: Any, data: Any) -> None:
@@ -179,4 +175,4 @@ class Result:
             f"{self.status.value}",
             f"  {loadings}",
         ]
-        return "\n".join([*lines, *([f"  {self.message}"] if self.message else [])])
+        return "\n".join(lines)

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from .check import Checked, check_file
+from .check import Verdict, check_file
 from .reading import ProofError
 
 
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def report(checked: Checked, explain: bool) -> str:
+def report(checked: Verdict, explain: bool) -> str:
     """Return the verdict on one proof."""
     problem = checked.proof.problem
     lines = []

@@ -1,7 +1,7 @@
-"""The slack τI − B of a tree's nodes, in float64 or in integers.
+"""The arithmetic of a tree, in float64 or in integers.
 
-Both do the steps of docs/proof-format.md, section 5, on G = unit · (τI − B). All that
-they compare is rounded in the safe direction. A slack is a lower bound on τ − λ.
+Both classes do the steps of docs/proof-format.md, section 5, on G = unit · (τI − B).
+They round in the safe direction. A slack is a lower bound on τ − λ.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Floats:
         return G[np.ix_(rest, rest)] - np.outer(row, row) / G[t, t], 1.0
 
     def fits(self, squares: Any, products: Any) -> Any:
-        """Say whether squares ≤ products, which were rounded."""
+        """Tell whether squares ≤ products, although both are rounded."""
         return squares * (1 + 16 * UNIT) <= products
 
     def sums(self, squares: Any) -> Any:
@@ -68,7 +68,7 @@ class Floats:
         return low - less - 16 * UNIT * (abs(low) + less)
 
     def is_semidefinite(self, G: Any, m: int) -> bool:
-        """Say whether G ⪰ 0 on vectors with m nonzeros, within the room of the page."""
+        """Tell whether G ⪰ 0 on vectors with m nonzeros, within the page's margin."""
         try:
             L = np.linalg.cholesky(G)
         except np.linalg.LinAlgError:
@@ -109,7 +109,7 @@ class Integers:
         return (G[np.ix_(rest, rest)] * pivot - np.outer(row, row)) // unit, pivot
 
     def fits(self, squares: Any, products: Any) -> Any:
-        """Say whether squares ≤ products."""
+        """Tell whether squares ≤ products."""
         return np.asarray(squares <= products, dtype=bool)
 
     def sums(self, squares: Any) -> Any:
@@ -123,7 +123,7 @@ class Integers:
         )
 
     def is_semidefinite(self, G: Any, m: int) -> bool:
-        """Say whether G is positive definite, exactly if float64 thinks so."""
+        """Tell whether G is positive definite: first in float64, then exactly."""
         unit: Any = 1
         try:
             np.linalg.cholesky((G / max(1, G.max())).astype(np.float64))

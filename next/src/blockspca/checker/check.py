@@ -12,8 +12,7 @@ import numpy as np
 
 from .arithmetic import Floats, Integers
 from .data import read_data, sha256
-from .entries import Floats as Entries
-from .entries import columns_of, integer_block, integers
+from .entries import Entries, columns_of, integer_block, integers
 from .problem import Claim, Problem, Proof, read_proofs
 from .reading import ProofError
 from .records import Average, Record, Rows, Sets, Tree, Variance
@@ -25,17 +24,17 @@ LARGEST = 2**30  # bytes of a proof file
 
 @dataclass(frozen=True)
 class Step:
-    """A record that holds, in a sentence for `--explain`."""
+    """A record that holds, and a sentence about it for `--explain`."""
 
     record: Record
     sentence: str
 
 
-class Rules:
+class RecordChecker:
     """Checks the records of one proof, in their order.
 
-    `upper` has the least bound U_k of each k so far. `exact` returns the integers of a
-    block of A; without it trees are decided in float64.
+    `upper` has the least bound U_k of each k so far. `exact(features)` returns a block
+    of A in integers; if it is None, trees are decided in float64.
     """
 
     def __init__(
@@ -59,11 +58,11 @@ class Rules:
         self.screening = Screening(matrix, questions, self.include)
 
     def run(self) -> list[Step]:
-        """Check all records; return a sentence for each."""
+        """Check all records; return a step for each."""
         return [Step(record, self.check(record)) for record in self.records]
 
     def check(self, record: Record) -> str:
-        """Check one record, and take over its bound; raise ProofError if it fails."""
+        """Check one record and add its bound to `upper`, or raise ProofError."""
         if not 1 <= record.k <= self.matrix.size or not np.isfinite(record.upper):
             raise ProofError(f"k = {record.k}: the record is about no set")
         if isinstance(record, Variance):
@@ -140,7 +139,7 @@ class Rules:
         return f"{count} features after screening, {search.nodes} nodes"
 
     def _order(self, features: np.ndarray, record: Tree, u: float) -> np.ndarray:
-        """Return the order of branching: the record's, then by falling bound."""
+        """Sort features by the order of the record, then by falling bound."""
         place = np.full(self.matrix.size, len(record.features))
         place[list(record.features)] = np.arange(len(record.features))
         missing = place[features] == len(record.features)
@@ -156,7 +155,7 @@ class Rules:
 
 
 def check_claim(claim: Claim, upper: dict[int, float], least: Any) -> None:
-    """Check a claim; `least` is a lower bound on x'Ax, x'x the float or fraction."""
+    """Check a claim; `least` is a pair: a lower bound on x'Ax, and x'x."""
     form, square = least
     known = upper.get(claim.k)
     if known is None or not claim.upper >= known:
@@ -206,7 +205,7 @@ def form_below(
 
 
 @dataclass(frozen=True)
-class Checked:
+class Verdict:
     """A proof that holds."""
 
     proof: Proof
@@ -214,7 +213,7 @@ class Checked:
     arithmetic: str
 
 
-def check_proof(Y: np.ndarray, proof: Proof, exact: bool = False) -> Checked:
+def check_proof(Y: np.ndarray, proof: Proof, exact: bool = False) -> Verdict:
     """Check one proof about the data Y; raise ProofError if it is not accepted."""
     problem, d = proof.problem, Y.shape[1]
     kept = np.setdiff1d(np.arange(d), problem.sets.without)
@@ -240,16 +239,17 @@ def check_proof(Y: np.ndarray, proof: Proof, exact: bool = False) -> Checked:
         else r
         for r in proof.records
     ]
-    rules = Rules(matrix, Sets(groups=groups), records, block if exact else None)
-    steps = rules.run()
+    sets = Sets(groups=groups)
+    checker = RecordChecker(matrix, sets, records, block if exact else None)
+    steps = checker.run()
     for claim in proof.claims:
         places(claim.vector.support, f"k = {claim.k}: support")
         for most, features in problem.sets.groups:
             if len(set(features) & set(claim.vector.support)) > most:
                 raise ProofError(f"k = {claim.k}: support has too many of a group")
-        check_claim(claim, rules.upper, _form(Y, problem, matrix, claim, exact))
+        check_claim(claim, checker.upper, _form(Y, problem, matrix, claim, exact))
     name = Integers.name if exact else Floats.name
-    return Checked(proof, steps, name)
+    return Verdict(proof, steps, name)
 
 
 def _form(
@@ -272,7 +272,7 @@ def _form(
 
 def check_file(
     proof: str | Path, data: str | Path, exact: bool = False
-) -> list[Checked]:
+) -> list[Verdict]:
     """Check a proof file about a data file; raise ProofError if it is not accepted."""
     path = Path(proof)
     try:

@@ -1,7 +1,7 @@
 """Entries of A from the data: docs/proof-format.md, section 7.
 
-`Floats` has float64 numbers Ã with |Ã_ij − A_ij| ≤ error, `integers` the entries on
-some features as integers times 2^−bits. The page derives the errors.
+`Entries` has float64 numbers Ã with |Ã_ij − A_ij| ≤ error. `integers` returns entries
+as integers times 2^−bits. The page derives the errors.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def lengths(H: np.ndarray) -> np.ndarray:
     return np.sqrt(sum(np.einsum("si,si->i", block, block) for block in blocks))
 
 
-class Floats:
-    """Ã in float64, for the features that are kept.
+class Entries:
+    """Ã in float64, without the features in `without`.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Floats:
         A is positive semidefinite.
     diagonal : array
     error : float
-        Of an entry of `diagonal`, `block` and `lists`.
+        Bound on the error of an entry of `diagonal`, `block` and `lists`.
     """
 
     def __init__(self, Y: np.ndarray, problem: Problem) -> None:
@@ -146,9 +146,9 @@ class Floats:
     def lists(
         self, features: np.ndarray, width: int
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return the `width` largest |Ã_ij| of each row, falling, j, and their error.
+        """Return the `width` largest |Ã_ij| of each row, their places, and their error.
 
-        Rows and columns are `features`; the j are positions in them.
+        Rows and columns are `features`; places are positions in `features`.
         """
         count = len(features)
         width = min(width, count - 1)

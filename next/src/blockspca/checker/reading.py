@@ -123,7 +123,7 @@ def real(value: Any, place: str) -> float:
 def check_features(
     features: tuple[int, ...], d: int, place: str, *, ascending: bool = True
 ) -> None:
-    """Refuse features that are not different numbers below d (in order)."""
+    """Refuse features unless they are different, below d, and (if asked) ascending."""
     if any(not 0 <= i < d for i in features) or len(set(features)) < len(features):
         raise ProofError(f"{place} must be different features from 0 to {d - 1}")
     if ascending and list(features) != sorted(features):

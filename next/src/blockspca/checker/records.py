@@ -29,7 +29,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Average:
-    """What U_m says about larger sets, by averages over subsets; m is `smaller`."""
+    """A bound by an average of U_m over all m-subsets of a set; m is `smaller`."""
 
     k: int
     upper: float
@@ -38,15 +38,14 @@ class Average:
 
 @dataclass(frozen=True)
 class Tree:
-    """A search for a k-set above `upper`, less a margin, which finds none.
+    """A complete search that finds no k-set above `upper` minus a margin.
 
     Parameters
     ----------
     features : tuple of int
-        Those that screening left, in the order in which the tree branches.
+        The survivors of screening, in the order in which the tree branches.
     nodes : int
-        Matrices that the search looked at, the root included. A checker that needs more
-        than twice as many stops.
+        Nodes of the search, the root included. A checker stops after twice as many.
     """
 
     k: int
@@ -64,7 +63,7 @@ class Dual:
     by: str  #: "entries" or "directions"
     nodes: tuple[Any, ...]
     shift: float = 0.0  #: of "directions": columns are a factor of A + shift I
-    features: tuple[int, ...] | None = None  #: what screening left; None for all
+    features: tuple[int, ...] | None = None  #: survivors of screening; None for all
 
 
 Record = Variance | Rows | Average | Tree | Dual
@@ -72,7 +71,7 @@ Record = Variance | Rows | Average | Tree | Dual
 
 @dataclass(frozen=True)
 class Sets:
-    """Which sets of features count; `groups` are pairs (most, features), disjoint."""
+    """The rules about sets of features; `groups` are pairs (most, features)."""
 
     without: tuple[int, ...] = ()
     include: tuple[int, ...] = ()

@@ -1,7 +1,7 @@
 """Screening and row sums, rounded up: docs/proof-format.md, sections 4 and 5.
 
-All that is used of A are float64 numbers that are no smaller. A sum of q non-negative
-numbers has a relative error of at most (q + 4)u; `UP` and the like allow twice that.
+They use float64 numbers that are at least the entries of A. A sum of q non-negative
+numbers has a relative error of at most (q + 4)u; `up` allows twice that.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from .reading import ProofError
 
 UNIT = 2.0**-53
-TINY = 2.0**-1000  # more than what squares can lose by underflow
-WHOLE = 1500  # features of which whole rows are listed
-MOST = 20_000  # features of a tree: its matrix has 3 GiB
+TINY = 2.0**-1000  # more than squares can lose by underflow
+WHOLE = 1500  # up to this number of features, lists have whole rows
+MOST = 20_000  # most features of a tree: its matrix has 3 GiB
 
 
 class Matrix(Protocol):
@@ -38,23 +38,23 @@ class Matrix(Protocol):
     def lists(
         self, features: np.ndarray, width: int
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return the largest |A_ij| of each row of some features, among these.
+        """Return the largest |A_ij| of each row on some features, in falling order.
 
-        They fall in each row. Then their positions in `features`, −1 where there are no
-        more, and an error of their own.
+        Then their positions in `features`, −1 after the last one, and a bound on the
+        error of the lists.
         """
         ...
 
 
 def up(x: np.ndarray, terms: int = 0) -> np.ndarray:
-    """Return numbers no smaller than those ≥ 0 of which x are roundings."""
+    """Return upper bounds on non-negative numbers that were rounded to x."""
     return x * (1 + (2 * terms + 16) * UNIT)
 
 
 def largest_row_sum(matrix: Matrix, k: int) -> Fraction:
-    """Return a number that is at least the bound of the rule `rows`.
+    """Return an upper bound on the number of the rule `rows`.
 
-    Rows that rounding does not separate from the largest are added exactly.
+    If rounding does not separate a row from the largest one, its sum is exact.
     """
     values, _, error = matrix.lists(np.arange(matrix.size), k - 1)
     sums = matrix.diagonal + values.sum(axis=1)
@@ -70,7 +70,7 @@ def largest_row_sum(matrix: Matrix, k: int) -> Fraction:
 class Screening:
     """Drops features by Lemma 1, for several questions (k, τ, u).
 
-    Features that all sets include stay: u says nothing about sets without them.
+    It keeps the features that all sets include, because u bounds only sets with them.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Screening:
         return features
 
     def _by_variance(self, k: int, tau: float, u: float) -> np.ndarray:
-        """Use A_ij² ≤ A_ii A_jj: the features left, of a semidefinite matrix."""
+        """Drop features of a semidefinite matrix by A_ij² ≤ A_ii A_jj."""
         alive = np.ones(len(self.top), dtype=bool)
         top = np.maximum(self.top, 0.0)
         while self.matrix.is_psd and k > 1 and u <= tau:
@@ -145,9 +145,9 @@ class Screening:
         tau: float,
         u: float,
     ) -> np.ndarray:
-        """Return the mask of the features left once no more can be dropped.
+        """Drop features until nothing changes; return the mask of the others.
 
-        Entries that are not in a list count as its last one.
+        An entry that is not in a list is at most the last entry of the list.
         """
         values, positions, error = lists
         is_whole = values.shape[1] >= len(features) - 1

@@ -1,7 +1,7 @@
 """Repeats the search of a tree: docs/proof-format.md, section 5.
 
-Nothing of the search is written in the proof but its size: rounding may decide which of
-two equal branches is open, so a checker stops at twice the nodes.
+The proof has only the number of nodes. Rounding may decide which of two equal branches
+is open, so a checker stops at twice this number.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from .arithmetic import Floats, Integers
 from .reading import ProofError
 from .records import Tree
 
-DEEPEST = 400  # features chosen one after the other: Python's stack ends
+DEEPEST = 400  # largest k, because of the limit of Python's recursion
 
 
 class Search:
-    """The recursion; `label` is the group of each feature, or −1, `most` its room."""
+    """The recursion; `label` is the group of each feature or −1, `most` its limits."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Search:
         self._node(G, unit, F, self.k - include, room)
 
     def _choose(self, G: Any, unit: Any, F: np.ndarray, t: int, room: list[int]) -> Any:
-        """Return the node that chooses feature t of F, and has those after it."""
+        """Return the node that chooses feature t of F and keeps the later features."""
         rest, group = np.arange(t + 1, len(F)), self.label[F[t]]
         if group >= 0:
             room = list(room)
@@ -101,7 +101,7 @@ class Search:
             raise self._above()
 
     def _drop(self, G: Any, unit: Any, m: int) -> np.ndarray:
-        """Return the features that Lemma 1 leaves."""
+        """Return the positions of features that Lemma 1 does not exclude."""
         slack, keep = self.numbers.slacks.get(self.k - 1, -1), np.arange(len(G))
         if not slack >= 0:
             return keep
@@ -117,9 +117,10 @@ class Search:
         return keep
 
     def _open(self, G: Any, unit: Any, m: int) -> list[int]:
-        """Return the features whose suffix bound is not at most τ, ascending.
+        """Return the features whose suffix bound is above τ, in ascending order.
 
-        `table[q]` is the slack of the q-sets after t, `cap` that of U_{|P|+q}.
+        `table[q]` is the slack of the q-sets after t, and `caps[q]` the slack of
+        U_{|P|+q}.
         """
         n, slacks, least = len(G), self.numbers.slacks, self.numbers.least
         sums = self.numbers.sums(_largest(np.triu(G * G, 1), m - 1)).tolist()
@@ -143,7 +144,7 @@ class Search:
 
 
 def _largest(squares: Any, count: int) -> Any:
-    """Return the largest of each row, falling."""
+    """Return the largest numbers of each row, in falling order."""
     count = min(count, len(squares))
     if squares.dtype != object and count < len(squares):
         squares = np.partition(squares, len(squares) - count, axis=1)[:, -count:]

@@ -74,7 +74,7 @@ class TableFactor(Factor):
         return centring(self.m, indices, twice=True)(X, 0)
 
 
-class OfTable(Source):
+class TableSource(Source):
     """A = C'C, computed from a table and its moments."""
 
     known_psd = True
@@ -125,7 +125,7 @@ class OfTable(Source):
         """Return the upper half of A, and the error of an entry."""
 
 
-class DenseData(OfTable):
+class DenseData(TableSource):
     """A dense table."""
 
     def block(self, rows: Index, columns: Index) -> FloatArray:
@@ -194,7 +194,7 @@ class DenseData(OfTable):
         return Columns(C, m.variance, error, norm_error, column)
 
 
-class SparseData(OfTable):
+class SparseData(TableSource):
     """A sparse table."""
 
     def block(self, rows: Index, columns: Index) -> FloatArray:

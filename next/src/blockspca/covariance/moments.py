@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..linalg.rounding import EPS
 from ..messages import count, warn_caller
-from ..validation import FloatArray, describe
+from ..validation import FloatArray, describe_features
 from .identity import DataChangedError, Marks
 from .tables import ALL, Scaled, Table
 
@@ -62,7 +62,7 @@ class Preparation:
             columns = np.flatnonzero(constant).tolist()
             text = (
                 f"X has {len(columns)} constant feature(s): "
-                f"{labels(columns, self.names)}; with scale=True they"
+                f"{describe_features(columns, self.names)}; with scale=True they"
             )
             if self.constant == "raise":
                 raise ValueError(
@@ -71,11 +71,6 @@ class Preparation:
                 )
             warn_caller(f"{text} get no loading; drop them, or use constant='ignore'.")
         return np.sqrt(np.where(constant, np.inf, variance))
-
-
-def labels(columns: list[int], names: tuple[str, ...] | None) -> str:
-    """Return up to five names of features, or their numbers."""
-    return describe(columns if names is None else [names[j] for j in columns])
 
 
 class Sums:
@@ -275,7 +270,7 @@ def refuse_gaps(
             fix = fix if kind == "missing" else "replace them"
             raise error(
                 f"{argument} has {int(gaps.sum())} {kind} value(s), in feature(s) "
-                f"{labels(columns, names)}; {fix}."
+                f"{describe_features(columns, names)}; {fix}."
             )
 
 

@@ -37,8 +37,8 @@ from numpy.typing import NDArray
 from ..call import Run
 from ..linalg.rounding import EPS
 from ..messages import count
-from ..validation import FloatArray
-from .moments import FAR, Preparation, labels, refuse_variances
+from ..validation import FloatArray, describe_features
+from .moments import FAR, Preparation, refuse_variances
 from .sources import ENTRIES, Source
 from .tables import ALL, Index, Table
 from .views import in_memory
@@ -130,7 +130,8 @@ def pairwise_source(
     if not counts.all():
         empty = np.flatnonzero(counts == 0).tolist()
         raise ValueError(
-            f"X has no values in feature(s) {labels(empty, prepare.names)}; drop them."
+            f"X has no values in feature(s) {describe_features(empty, prepare.names)}; "
+            "drop them."
         )
     top = np.nanmax(np.abs(X))
     with np.errstate(over="ignore", invalid="ignore"):  # refused below
@@ -171,7 +172,7 @@ def refuse_strangers(source: Pairwise, prepare: Preparation) -> None:
         shared = source.counts(slice(i, i + step), ALL)
         if shared.min() < prepare.ddof + 1:
             a, b = np.unravel_index(shared.argmin(), shared.shape)
-            pair = labels([i + int(a), int(b)], prepare.names)
+            pair = describe_features([i + int(a), int(b)], prepare.names)
             raise ValueError(
                 f"X has {count(int(shared.min()), 'sample')} with features {pair}, too "
                 f"few for ddof = {prepare.ddof}; drop one of the features."

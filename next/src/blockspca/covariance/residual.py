@@ -76,7 +76,7 @@ def residual(cov: Covariance, components: FloatArray) -> Covariance:
     off = p + size @ (g / 2) + (m + 4) * EPS * (np.abs(P) + size @ np.abs(G))
     error = 2.01 * float((off.max(axis=0) * size.max(axis=0)).sum())
     factor = source.factor
-    left = None if factor is None else LeftFactor(factor, used, U, R.T)
+    left = None if factor is None else ResidualFactor(factor, used, U, R.T)
     psd = cov.known_psd
     view = LowRank(source, P - R @ G / 2, R, psd=psd, error=error, factor=left)
     return cov.derived(view)
@@ -103,11 +103,11 @@ def of_columns(source: Columns, used: Index, U: FloatArray, W: FloatArray) -> Co
     off = 1.01 * (source.column_error * (1 + reach) + roundings * size * (1 + reach))
     largest = np.sqrt(float(diagonal.max())) + off
     error = 1.01 * (2 * off * largest + off**2 + n * EPS * largest**2)
-    factor = LeftFactor(source.factor, used, U, W)
+    factor = ResidualFactor(source.factor, used, U, W)
     return Columns(left, diagonal, error, factor.error, off)
 
 
-class LeftFactor(Factor):
+class ResidualFactor(Factor):
     """C − S W, with S = C V."""
 
     def __init__(self, base: Factor, used: Index, U: FloatArray, W: FloatArray) -> None:

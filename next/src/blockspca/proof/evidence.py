@@ -1,7 +1,7 @@
-"""What a prover hands over: the records of `checker/records.py`, and their margin.
+"""The evidence of a bound: records of `checker/records.py`, and their margin.
 
-Evidence is a tuple of records, each of which rests on those before it. That of a chain
-has a record for each of 1, 2, …, k, and begins with the evidence for k − 1.
+Evidence is a tuple of records, and each record rests on earlier ones. The evidence of a
+chain for k is the evidence for k − 1 and one more record.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Evidence = tuple[Record, ...]
 
 
 def margin(k: int, tau: float, lowest: float, error: float) -> float:
-    """Return what a bound τ that was found in float64 needs to be checked.
+    """Return the margin that turns a bound τ in float64 into a bound for a checker.
 
     A tree that finds no k-set above τ, with U_{k−1} ≤ τ, gives the bound τ + margin;
     so does a closed form whose value is τ. A checker may then have entries with twice
@@ -54,7 +54,7 @@ def margin(k: int, tau: float, lowest: float, error: float) -> float:
 
 
 def renumbered(evidence: Evidence, features: Sequence[int]) -> Evidence:
-    """Return evidence about a restricted matrix with the numbers of all features.
+    """Return evidence about a subset of features with indices in the whole matrix.
 
     Examples
     --------

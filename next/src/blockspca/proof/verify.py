@@ -1,7 +1,7 @@
 """Verifies a result by the checker's rules, on any `Covariance`.
 
-The rules see the matrix through `OfCovariance`, so that every result has the same
-check, also those of views and of data that no file can name.
+`CovarianceMatrix` lets the rules read any `Covariance`. So results for views, and for
+data that no proof file can name, have the same check as all others.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from ..call import Run, one_call
 from ..checker.arithmetic import Floats
-from ..checker.check import Rules
+from ..checker.check import RecordChecker
 from ..checker.reading import ProofError
 from ..checker.records import Sets
 from ..limits import Limits
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from ..covariance import Covariance
     from ..result import Result
 
-OBJECTIVE_ERROR = 1e-9  # of a claimed objective, relative: it is computed in float64
+OBJECTIVE_ERROR = 1e-9  # relative tolerance for an objective, computed in float64
 
 
 class VerificationError(Exception):
     """A claim of a result does not hold, or its evidence does not show it."""
 
 
-class OfCovariance:
+class CovarianceMatrix:
     """A `Covariance` as the checker's rules see a matrix."""
 
     def __init__(self, cov: Covariance, run: Run) -> None:
@@ -59,7 +59,7 @@ class OfCovariance:
 
 @dataclass(frozen=True)
 class Verification:
-    """What `verify` saw.
+    """The outcome of `verify`.
 
     Attributes
     ----------
@@ -68,9 +68,9 @@ class Verification:
     unchecked : tuple of str
         Claims without evidence.
     steps : tuple of str
-        What each record showed.
+        A sentence about each record.
     arithmetic : str
-        How comparisons were decided.
+        The arithmetic that decided comparisons.
     """
 
     claims: tuple[str, ...]
@@ -92,7 +92,7 @@ class Verification:
 def verify(result: Result, cov: Covariance, *, n_jobs: Any = None) -> Verification:
     """Check a result: its vector, its objective, and the evidence of its bound.
 
-    Nothing of the search is used but its records, see docs/proof-format.md.
+    Of the search it uses only the records, see docs/proof-format.md.
 
     Parameters
     ----------
@@ -148,20 +148,20 @@ def verify(result: Result, cov: Covariance, *, n_jobs: Any = None) -> Verificati
     evidence = renumbered(bound.evidence, place.tolist())
     with one_call(Limits(), n_jobs, False) as run:
         try:
-            rules = Rules(OfCovariance(cov, run), sets, evidence)
-            steps = rules.run()
+            checker = RecordChecker(CovarianceMatrix(cov, run), sets, evidence)
+            steps = checker.run()
         except ProofError as error:
             raise VerificationError(
                 f"upper_bound = {bound.value!r} is not shown: {error}"
             ) from None
-    if not bound.value >= rules.upper.get(result.k, np.inf):
+    if not bound.value >= checker.upper.get(result.k, np.inf):
         raise VerificationError(
             f"upper_bound = {bound.value!r} is less than its evidence shows"
         )
-    told = tuple(
+    sentences = tuple(
         f"opt({s.record.k}) <= {s.record.upper:.10g}: {s.sentence}" for s in steps
     )
-    return Verification((*claims, sentence), (), told)
+    return Verification((*claims, sentence), (), sentences)
 
 
 def _vector(result: Result, cov: Covariance) -> str:

@@ -17,7 +17,7 @@ from .evidence import Average, Record, Tree
 if TYPE_CHECKING:
     from ..result import Result
 
-ROOM = 2.0**-31  # of an objective in a file, for the rounding of the checker
+ROOM = 2.0**-31  # a file claims this share less of an objective: checkers round
 NAMES = {kind: rule for rule, (kind, _) in RULES.items()}
 
 Vectors = Sequence[tuple[Sequence[int], Sequence[float]]]
@@ -26,17 +26,17 @@ Vectors = Sequence[tuple[Sequence[int], Sequence[float]]]
 def write_proof(
     path: str | Path, data: Any, *parts: tuple[Sequence[Result], Vectors]
 ) -> None:
-    """Write a proof file that anybody can check who has the data.
+    """Write a proof file; anybody who has the data can check it.
 
     Parameters
     ----------
     path : path
         The file; it is replaced once the whole proof is written.
     data : array, table or file
-        The data of the results. They must be what the covariance was made from.
+        The data that the covariance of the results was made from.
     *parts : pairs (results, vectors)
-        Each becomes one proof: results for the same matrix, and the vectors (features,
-        loadings) whose scores were taken off it before.
+        One proof for each pair. Its results are for the same matrix, the residual after
+        regression on the scores of the vectors (features, loadings).
     """
     first = parts[0][0][0]
     proofs = [_proof(results, vectors) for results, vectors in parts]
