@@ -1,4 +1,4 @@
-"""One call of a public function: its limits, its work, its cores, its listener."""
+"""One call of a public function: its limits, work, cores and listener."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Outcome = TypeVar("Outcome")
 
 PAUSE = 0.1  # seconds between two looks at workers, and between two events
 MEMORY = 2**30  # bytes for working arrays if there is no limit
-_UNIT = 1e9  # work is added up in integers, so that the order of workers is no matter
+_UNIT = 1e9  # work is a sum of integers, so the order of workers does not matter
 
 
 class Stop(Exception):
@@ -58,9 +58,9 @@ def one_call(limits: Any = None, n_jobs: Any = None, progress: Any = None) -> Ru
 
 
 class Run:
-    """One call under way.
+    """The context of a call that is under way.
 
-    Public functions make one by `one_call`; internal functions take it as `run`. BLAS
+    Public functions make it by `one_call`; internal functions take it as `run`. BLAS
     has one thread from beginning to end, see `linalg.threads`.
 
     Attributes
@@ -81,8 +81,8 @@ class Run:
         self._lock = threading.Lock()
         self._units = 0
         self._status: Status | None = None
-        self._told = -math.inf
-        self._events: deque[Event] = deque()  # told by workers, not heard yet
+        self._last_event = -math.inf  # its time
+        self._events: deque[Event] = deque()  # from workers; the listener gets them
         self._place = (threading.get_ident(), os.getpid())
         self._pool: ThreadPoolExecutor | None = None
         self._contexts = ExitStack()
@@ -128,7 +128,7 @@ class Run:
 
     @property
     def stopped(self) -> Status | None:
-        """Why the call is over, None as long as it is not; once over, it stays so."""
+        """Why the call is over, or None; a call that is over stays over."""
         if self._status is None:
             if self.time_left == 0:
                 self._status = Status.TIME_LIMIT
@@ -137,7 +137,7 @@ class Run:
         return self._status
 
     def over(self) -> bool:
-        """Tell whether to stop: between two slices of work, in any thread."""
+        """Tell whether to stop; searches ask between two slices, in any thread."""
         return self.stopped is not None
 
     def check(self) -> None:
@@ -146,29 +146,29 @@ class Run:
             raise Stop(status)
 
     def stop(self, status: Status) -> None:
-        """End the call for a reason that only the caller knows, such as memory."""
+        """End the call for another reason, such as memory."""
         self._status = status
 
     # -- progress ------------------------------------------------------------------
 
     def tell(self, event: Event) -> None:
-        """Pass an event to the listener, at most ten a second and all ends of stages.
+        """Pass an event to the listener: all ends of stages, others ten times a second.
 
-        The listener is called in the thread of the call only: events of workers wait
-        until that thread looks. A listener may raise to end the call.
+        Only the thread of the call runs the listener; events of workers wait for it. A
+        listener may raise an exception to end the call.
         """
         now = time.perf_counter()
         if self._listener is None:
             return
-        if not event.ends_stage and now - self._told < PAUSE:
+        if not event.ends_stage and now - self._last_event < PAUSE:
             return
-        self._told = now
+        self._last_event = now
         self._events.append(replace(event, work=self.work))
         if threading.get_ident() == self._place[0]:
-            self._hear()
+            self._call_listener()
 
-    def _hear(self) -> None:
-        """Call the listener with the events that wait."""
+    def _call_listener(self) -> None:
+        """Pass the waiting events to the listener."""
         while self._events and self._listener is not None:
             self._listener(self._events.popleft())
 
@@ -197,7 +197,7 @@ class Run:
             pending = set(futures)
             while pending:
                 ended, pending = wait(pending, PAUSE, return_when=FIRST_EXCEPTION)
-                self._hear()
+                self._call_listener()
                 if any(future.exception() for future in ended):
                     break
         except BaseException:

@@ -15,11 +15,11 @@ SEARCH_GAP = 1e-9  # searches go on until the gap is below this share
 
 
 class Status(Enum):
-    """Why a call stopped, and so how good its result is."""
+    """The quality of a result, or the reason why its call stopped."""
 
     OPTIMAL = "optimal"  #: proved within 1e-6 of the objective
     GAP = "gap"  #: proved within the gap that `Limits` asks for
-    FEASIBLE = "feasible"  #: nothing more to do, and a gap is left
+    FEASIBLE = "feasible"  #: the search is complete and leaves a gap
     TIME_LIMIT = "time limit"
     WORK_LIMIT = "work limit"
     MEMORY_LIMIT = "memory limit"
@@ -28,7 +28,7 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one call; a field that is not given does not limit.
+    """Limits of one call; None is no limit.
 
     Public functions use ``Limits(work=30)`` if no limits are given. ``Limits()`` lets
     them run until the proof is complete.
@@ -78,7 +78,7 @@ DEFAULT = Limits(work=30)
 
 
 def as_limits(limits: Any) -> Limits:
-    """Return `Limits` for what a user passed: Limits, seconds, or None for DEFAULT.
+    """Return `Limits` for an argument: Limits, seconds, or None for DEFAULT.
 
     Examples
     --------

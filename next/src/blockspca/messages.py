@@ -1,4 +1,4 @@
-"""Numbers and proofs in words, and warnings in the name of the user's line."""
+"""Numbers and proofs in words, and warnings that point to the user's line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .limits import Status
 
-# Calls of these files are no user's line: scikit-learn wraps `fit`.
+# Warnings skip the frames of these files: scikit-learn wraps `fit`.
 _LIBRARIES = (str(Path(__file__).parent), "/sklearn/", "\\sklearn\\")
 _REASONS = {
     Status.FEASIBLE: "the search is finished",
@@ -49,7 +49,7 @@ def gap_in_percent(gap: float) -> str:
 
 
 def proof_in_words(status: Status, gap: float) -> str:
-    """Say in half a sentence how good an objective is.
+    """Describe in words how good an objective is.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def proof_in_words(status: Status, gap: float) -> str:
 
 
 def warn_caller(message: str | Warning, category: type[Warning] = UserWarning) -> None:
-    """Warn in the name of the first caller outside this package.
+    """Warn at the line of the first caller outside this package.
 
     Examples
     --------

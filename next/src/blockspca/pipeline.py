@@ -1,4 +1,4 @@
-"""solve and solve_path: from a matrix or data to supports, and to their proof."""
+"""solve and solve_path: supports for a matrix or data, and their proof."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .supports.supports import Supports
 from .validation import Indices, check_flag, check_sparsity
 
 KERNELS = ("screen", "tree")
-# From here on power steps find better sets than swaps: ALLAML standardised, k = 30.
+# From this k on power steps find better sets than swaps: ALLAML standardised, k = 30.
 POWER_FROM = 30
 
 
@@ -81,10 +81,10 @@ def solve(
     k = check_sparsity(k, cov.n_features)
     problem = problem_of(cov, constraints, k, is_path=False)
     check_flag(certify, "certify")
-    given = starting_support(start, problem, k)
+    starts = starting_support(start, problem, k)
     prepare(*KERNELS)
     with one_call(limits, n_jobs, progress) as run:
-        return results_of(problem, k, run, certify, given, cov, True)[-1]
+        return results_of(problem, k, run, certify, starts, cov, True)[-1]
 
 
 def solve_path(
@@ -128,15 +128,18 @@ def solve_path(
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
     problem = problem_of(cov, constraints, k_max, is_path=True)
     check_flag(certify, "certify")
-    given = [row for one in start for row in starting_support(one, problem, k_max)]
+    starts = [s for each in start for s in starting_support(each, problem, k_max)]
     prepare(*KERNELS)
     with one_call(limits, n_jobs, progress) as run:
-        results = results_of(problem, k_max, run, certify, given, cov, not certify)
+        results = results_of(problem, k_max, run, certify, starts, cov, not certify)
     return SparsityPath(tuple(results), cov.trace)
 
 
 def starting_support(start: Any, problem: Problem, k: int) -> list[Indices]:
-    """Return the features of `start` that count, by positions in the problem."""
+    """Return a list of the part of `start` that obeys the rules, if it is not empty.
+
+    It has positions in the problem.
+    """
     features = np.unique(np.asarray(start, dtype=np.int64))
     if len(features) > k:
         raise ValueError(
@@ -159,7 +162,7 @@ def results_of(
 ) -> list[Result]:
     """Return results for all sizes up to k; a limit or Ctrl-C ends the search only.
 
-    A proved path needs no power steps: each size betters the next.
+    A path with proofs needs no power steps, because each support improves the next.
     """
     cov, rules = problem.cov, problem.rules
     screening: Screening | None = None
@@ -205,7 +208,7 @@ def result_of(
     whole: Covariance,
     sets: Sets,
 ) -> Result:
-    """Return the record of q, by the features of the whole matrix."""
+    """Return the result for q, with the features of the whole matrix."""
     features = supports.best[q].features
     x, objective = supports.objective(q)
     bound = chain.bounds[q]
@@ -221,7 +224,7 @@ def result_of(
     if sets.without:
         evidence = renumbered(evidence, problem.features.tolist())
     if problem.unraised is not None:
-        # The evidence is about the raised matrix, which no checker has.
+        # No checker has the raised matrix, which the evidence is about.
         objective, x = nonnegative_pair(problem.unraised.submatrix(features))
         evidence = ()
     loadings = np.zeros(whole.n_features)
@@ -243,7 +246,7 @@ def result_of(
 
 
 def sets_of(problem: Problem) -> Sets:
-    """Return which sets count, by the features of the whole matrix."""
+    """Return the rules about sets, with the features of the whole matrix."""
     rules, features = problem.rules, problem.features
     without = np.ones(problem.n_features, dtype=bool)
     without[features] = False

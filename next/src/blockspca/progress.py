@@ -27,10 +27,10 @@ class Event:
     stage : str
         The work under way: "scan", "supports", "proof".
     done, total : int
-        Steps of the stage, and how many there are; 0 if nobody can say. The stage ends
-        with ``done == total``.
+        Steps of the stage so far, and their number; 0 if the number is unknown. The
+        stage ends with ``done == total``.
     k : int
-        The sparsity; 0 if the stage serves them all.
+        The sparsity; 0 if the stage serves all.
     objective, bound : float
         The best component so far, and the least proved bound.
     nodes : int
@@ -74,9 +74,9 @@ Listener = Callable[[Event], None]
 
 
 class Line:
-    """One line about a call that takes long; it is erased at the end.
+    """One line about a long call, erased at the end.
 
-    Carriage returns and spaces are all that it writes, so it works in notebooks too.
+    It uses carriage returns and spaces only, so it works in notebooks, too.
     """
 
     def __init__(self, stream: TextIO, patience: float = PATIENCE) -> None:
@@ -85,7 +85,7 @@ class Line:
         self.width = 0
 
     def __call__(self, event: Event) -> None:
-        """Write the event over the previous one, if the call takes long already."""
+        """Write the event over the previous one, once the call takes long."""
         seconds = time.perf_counter() - self.start
         if seconds < self.patience:
             return
@@ -151,10 +151,10 @@ class Log:
 
 @contextmanager
 def listening(progress: Any) -> Iterator[Listener | None]:
-    """Give the listener for `progress`.
+    """Yield the listener for the argument `progress`.
 
-    A callable is the listener itself. True asks for a log on standard error. None asks
-    for a line, if a person watches: a terminal or a notebook. False asks for nothing.
+    A callable is the listener itself. True is a log on standard error. None is a line
+    in a terminal or a notebook, and nothing elsewhere. False is nothing.
     """
     if (
         progress is not None
@@ -180,7 +180,7 @@ def listening(progress: Any) -> Iterator[Listener | None]:
 
 
 def _is_watched() -> bool:
-    """Tell whether a person may see what the main thread writes."""
+    """Tell whether this is the main thread of a terminal or a notebook."""
     from multiprocessing import parent_process
 
     if threading.current_thread() is not threading.main_thread() or parent_process():

@@ -58,7 +58,7 @@ def compile_kernels() -> None:
 
 
 def read(path: Path) -> Any:
-    """Return the numbers of a file, with the names of a header."""
+    """Return the table in a file; a .csv file has a header."""
     import numpy as np
 
     if path.suffix == ".npy":

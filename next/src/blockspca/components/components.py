@@ -20,7 +20,7 @@ from ..validation import FloatArray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Components:
-    """Components found one after the other, each best for what the others leave.
+    """Components in their order, each for the variance that earlier ones leave.
 
     Attributes
     ----------
@@ -31,8 +31,8 @@ class Components:
     trace : float
         The total variance.
     results : tuple of Result
-        One for each component. Objective and bound are about the residual matrix, what
-        regression on the scores of the components before it leaves of A.
+        One for each component. Objective and bound are for the residual of A after
+        regression on the scores of the earlier components.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Components:
         Parameters
         ----------
         data : Covariance, symmetric matrix or data
-            What the components were found in.
+            The data of the components.
         """
         cov, V = as_covariance(data), self.components.T
         return [
@@ -82,7 +82,7 @@ class Components:
         ]
 
     def write_proof(self, path: Any, data: Any) -> None:
-        """Write the proofs of all components to a file that a stranger can check.
+        """Write the proofs of all components to a file; see `blockspca.proof.write`.
 
         Parameters
         ----------

@@ -1,9 +1,9 @@
 """Components one after the other, by residual deflation.
 
-With V the components before, the next one maximises x'A_V x, where A_V is what
-regression on their scores leaves of A (`covariance/residual.py`). That file solves for
-B ⪰ A_V, so a bound for B is a bound for A_V; the objective is that of A_V itself,
-x'Ax − g'G⁻¹g with g = V'Ax.
+Let V be the earlier components and A_V the residual of A after regression on their
+scores. The next component maximises x'A_V x. `covariance/residual.py` computes a matrix
+B ⪰ A_V, so a bound for B is a bound for A_V. The objective is computed for A_V itself,
+as x'Ax − g'G⁻¹g with g = V'Ax and G = V'AV.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def solve_components(
 ) -> Components:
     """Find several sparse components, each with a proof of how good it is.
 
-    Each component is the best for what regression on the scores of those before it
-    leaves of the variance.
+    Each component maximises the variance that regression on the scores of the earlier
+    components leaves.
 
     Parameters
     ----------

@@ -21,15 +21,15 @@ from ..validation import FloatArray
 class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Sparse PCA with a proof of how good each component is.
 
-    Component j is the unit vector with at most k nonzeros whose score explains most of
-    the variance that the scores of the components before it do not explain.
+    Each component maximises the variance that regression on the scores of the earlier
+    components leaves, among unit vectors with at most k nonzeros.
 
     Parameters
     ----------
     n_components : int
     k : int, or a share of the features below 1
-        Features of each component. The default of 10 becomes the number of features
-        of data that have fewer.
+        Features of each component. If the data have fewer than 10 features, the
+        default is their number.
     scale : bool
         Divide each column by its standard deviation: solve for correlations.
     limits : Limits or float, optional
@@ -81,7 +81,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         )  # fmt: skip
         names = getattr(self, "feature_names_in_", None)
         cov = Covariance.from_data(X, scale=self.scale, feature_names=names)
-        # Defaults fit all data; numbers that a user chose must fit.
+        # Defaults adapt to data with few features; other numbers must fit.
         d = cov.n_features
         solution = solve_components(
             cov,
