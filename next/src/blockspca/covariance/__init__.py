@@ -1,4 +1,4 @@
-"""Matrices: one way to read them, whatever they are made of."""
+"""Covariance matrices of data, or given ones: one class for all of them."""
 
 from .covariance import Covariance, as_covariance
 from .identity import DataChangedError, Identity

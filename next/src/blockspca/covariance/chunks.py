@@ -33,8 +33,8 @@ from .sources import Matrix
 from .tables import ALL, ENTRIES, Table
 
 
-@np.errstate(over="ignore", invalid="ignore")  # `finished` refuses the results
-def accumulated(
+@np.errstate(over="ignore", invalid="ignore")  # `matrix_of_sums` refuses the results
+def matrix_of_chunks(
     chunks: Iterable[Any], prepare: Preparation, feature_names: Sequence[str] | None
 ) -> tuple[Matrix, tuple[str, ...] | None]:
     """Return the covariance of chunks and the names of its features."""
@@ -71,17 +71,17 @@ def accumulated(
     if sums is None:
         raise ValueError("chunks are empty and cannot be; use at least one table.")
     prepare.refuse_few(n)
-    return finished(S, sums, n, longest + joins + 4, joins, prepare), names
+    return matrix_of_sums(S, sums, n, longest + joins + 4, joins, prepare), names
 
 
 def means_of(table: Table) -> FloatArray:
-    """Return a number near the mean of each column; a constant column's is itself."""
+    """Return a number near the mean of each column, exact for constant columns."""
     first = table.take(ALL, slice(0, 1))[0]
     n = table.shape[0]
     return near(first + sums_about(table, first, None, n).total / n, first)
 
 
-def finished(
+def matrix_of_sums(
     S: FloatArray, sums: Sums, n: int, products: int, joins: int, prepare: Preparation
 ) -> Matrix:
     """Return A from sums about a point."""

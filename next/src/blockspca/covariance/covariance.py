@@ -22,7 +22,7 @@ from .tables import ALL, Index, SparseTable
 if TYPE_CHECKING:
     from ..scan import Lists
 
-CLOSING = 1e-9  # the gap that searches aim at; larger errors of entries keep it open
+CLOSING = 1e-9  # a larger error of entries, as a share, keeps proofs from closing
 
 
 class Covariance:
@@ -34,8 +34,8 @@ class Covariance:
     ----------
     feature_names : tuple of str or None
     identity : Identity or None
-        The name of the data for a proof; None if A is derived from another one, or of
-        data with gaps.
+        The identity of the data for a proof; None if A is derived from another
+        covariance, or if the data have gaps.
     mean, scale : arrays or None
         Means of the columns of data, and their divisors.
 
@@ -66,7 +66,7 @@ class Covariance:
         self.origins: tuple[tuple[Source, Identity], ...] = ()
         if identity is not None:
             self.origins = ((source, identity),)
-        #: of a contrast: a matrix whose bounds bound this one's
+        #: of a contrast: a matrix whose bounds are also bounds for this one
         self.target: Covariance | None = None
 
     @classmethod
@@ -78,9 +78,9 @@ class Covariance:
         Parameters
         ----------
         A : array, scipy sparse matrix or DataFrame, d × d
-            It is copied. Two halves that differ by rounding are averaged.
+            It is copied. If its two halves differ by rounding, they are averaged.
         feature_names : sequence of str, optional
-            Distinct names; those of a DataFrame are the default.
+            Distinct names. The default is the names of a DataFrame.
 
         Examples
         --------
@@ -117,9 +117,8 @@ class Covariance:
         Parameters
         ----------
         X : array, sparse matrix, DataFrame, AnnData, file or dask array, n × d
-            Rows are samples. X is read in place where that saves memory: leave it as
-            it is until the last call that uses the covariance ends. A change is
-            refused by `DataChangedError`.
+            Rows are samples. X is read in place if that saves memory, so do not change
+            it as long as the covariance is in use; a change raises `DataChangedError`.
         center : bool
             Subtract the mean of each column. False gives second moments.
         scale : bool
@@ -134,11 +133,11 @@ class Covariance:
         sample_weight : array of n integers, optional
             How often each sample counts. The sum takes the place of n.
         feature_names : sequence of str, optional
-            Distinct names; those of a DataFrame or AnnData are the default.
+            Distinct names. The default is the names of a DataFrame or AnnData.
 
         Notes
         -----
-        With `scale`, numbers of any size will do. Without, the largest variance must
+        With `scale`, numbers may have any size. Without it, the largest variance must
         lie between 2⁻²⁰⁰ and 2²⁰⁰.
 
         Examples
@@ -209,10 +208,10 @@ class Covariance:
         >>> bool(np.allclose(cov.submatrix([0, 1]), np.cov(X.T)))
         True
         """
-        from .chunks import accumulated
+        from .chunks import matrix_of_chunks
 
         prepare = preparation(center, scale, ddof, constant)
-        source, names = accumulated(chunks, prepare, feature_names)
+        source, names = matrix_of_chunks(chunks, prepare, feature_names)
         check_digits(source)
         return cls(source, names)
 
@@ -223,7 +222,7 @@ class Covariance:
 
     @property
     def n_samples(self) -> int | None:
-        """Samples of the data, None if they are not known."""
+        """Number of samples, or None if it is unknown."""
         return self._source.n_samples
 
     @property
@@ -246,7 +245,7 @@ class Covariance:
 
     @property
     def factor(self) -> Factor | None:
-        """C with A = C'C, if one is known: `columns`, `gram`, `n` and `error`."""
+        """A factor C with A = C'C, or None: `columns`, `gram`, `n` and `error`."""
         return self._source.factor
 
     def __repr__(self) -> str:
@@ -313,7 +312,7 @@ class Covariance:
         return (self._formed or self)._source
 
     def derived(self, source: Source) -> Covariance:
-        """Return the covariance of a view of this one, for the modules of the room."""
+        """Return the covariance of a view of this one, for modules of this package."""
         result = Covariance(source, self.feature_names)
         result.origins = self.origins
         return result
@@ -321,8 +320,7 @@ class Covariance:
     def check_unchanged(self) -> None:
         """Raise `DataChangedError` if data that are read in place have changed.
 
-        One pass over such data, nothing for other ones. To be called before a result
-        is called proved.
+        This takes one pass over such data. Callers do it before they return a proof.
         """
         for source, identity in self.origins:
             marks = source.marks()

@@ -1,7 +1,7 @@
 """Tables in dask arrays: sums over blocks are tasks, and only sums move.
 
-A block is a chunk of samples with all its columns, or with those that are asked for,
-dense or sparse. The sums of blocks are added up by a tree, where the blocks are.
+A block is a chunk of samples, dense or sparse, with all columns or with some of them.
+Tasks add up the sums of blocks by a tree, on the workers that have the blocks.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class DaskTable:
         self.sparse = is_sparse(X._meta)
 
     def again(self) -> DaskTable:
-        """Return the table itself: nothing is kept of it."""
+        """Return the table itself, because it has no copies."""
         return self
 
     @property
@@ -74,7 +74,7 @@ class DaskTable:
         places = None if is_all(columns) else np.searchsorted(kept, index)
         parts, start = [], 0
         for line, rows in zip(self.X.to_delayed(), self.X.chunks[0], strict=True):
-            block = delayed(joined)([line[c] for c in used], places)
+            block = delayed(join)([line[c] for c in used], places)
             parts.append(delayed(of_block)(block, start))
             start += rows
         tick(0, 1)
@@ -93,7 +93,7 @@ class DaskTable:
         return np.array(dense, dtype=np.float64, order="C")
 
 
-def joined(chunks: list[Any], columns: Any) -> Any:
+def join(chunks: list[Any], columns: Any) -> Any:
     """Return chunks of the same samples as one block, as float64."""
     if is_sparse(chunks[0]):
         from scipy.sparse import csr_array, hstack

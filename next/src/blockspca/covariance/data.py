@@ -1,7 +1,7 @@
-"""Sources that read a table when an entry is asked for, and form A of it.
+"""Sources that compute entries of A from a table, or all of A at once.
 
-A = C'C with C = √w (X − 1μ') D. Dense blocks are centred before the product, so that
-large means cost no digits; sparse ones after it, A = D (X'WX − n μμ') D.
+A = C'C with C = √w (X − 1μ') D. Dense blocks are centred before the product, so large
+means cost no digits. Sparse blocks are centred after it, A = D (X'WX − n μμ') D.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..call import Run
 from ..validation import FloatArray, Indices
 from .moments import Moments, arrays_of, marks_of
 from .rounding import additions, centred_error, factor_error, moment_error
-from .sources import Columns, Factor, Matrix, Source, picked
+from .sources import Columns, Factor, Matrix, Source, integers
 from .tables import ALL, Index, SparseTable, Table, is_all
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 STRIPE = 256  # rows of A: wide enough for BLAS, few enough for the cache
 CACHE = 2**15  # numbers that several passes read while they are in the cache
-PRODUCTS = 64  # that a kernel adds up before it adds to A
+PRODUCTS = 64  # a kernel adds up so many products before it adds them to A
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Centring:
 
 
 def centring(m: Moments, columns: Index = ALL, *, twice: bool = False) -> Centring:
-    """Return the centring of some columns, `twice` even if entries do not need it."""
+    """Return the centring of some columns; `twice` always subtracts `rest`, too."""
     once = m.table.sparse or (m.negligible and not twice)
     rest = None if once else m.rest[columns]
     return Centring(m.mean[columns], rest, m.factor[columns], m.root)
@@ -95,12 +95,12 @@ class TableSource(Source):
 
     def reads(self, rows: Index, columns: Index) -> tuple[Index, Index, Index]:
         """Return the features to read, and the places of rows and columns there."""
-        left = picked(rows, self.n_features)
+        left = integers(rows, self.n_features)
         if is_all(columns):
             return ALL, ALL if is_all(rows) else left, ALL
         if columns is rows:
             return left, ALL, ALL
-        both = np.concatenate([left, picked(columns, self.n_features)])
+        both = np.concatenate([left, integers(columns, self.n_features)])
         return both, slice(0, len(left)), slice(len(left), None)
 
     def formed(self, run: Run) -> Source:
@@ -175,7 +175,7 @@ class DenseData(TableSource):
         return A, self.error_of(additions(n, step) + self.table.joins)
 
     def in_columns(self) -> Columns:
-        """Return the same with C computed once, in memory."""
+        """Return a source with C in memory."""
         m, n = self.m, self.table.shape[0]
         C = np.empty(self.table.shape)
         centre = centring(m, twice=True)
@@ -201,9 +201,9 @@ class SparseData(TableSource):
         features, left, right = self.reads(rows, columns)
         product = partial(sparse_product, self.m.root, left, right)
         A: FloatArray = self.table.total(product, features)
-        at, beside = (picked(index, self.n_features) for index in (rows, columns))
+        at, beside = (integers(index, self.n_features) for index in (rows, columns))
         centre_product(A, self.m, at, columns if features is ALL else beside)
-        # Subtracting n μ² loses digits; the variance of two passes does not.
+        # The subtraction of n μ² loses digits; the variance of two passes does not.
         if features is ALL:
             A[np.arange(len(at)), at] = self.m.variance[at]
         else:

@@ -1,7 +1,7 @@
 """Tables in HDF5 and Zarr files, dense or sparse, read in blocks of samples.
 
-They are read through what h5py, zarr and anndata have in common, so that none of them
-is imported. A sparse table is a group of `data`, `indices` and `indptr`, by rows or by
+They are read by methods that h5py, zarr and anndata share, so that none of them is
+imported. A sparse table is a group of `data`, `indices` and `indptr`, by rows or by
 columns, as AnnData writes it, or the sparse X of an AnnData that is backed by a file.
 """
 

@@ -1,8 +1,8 @@
 """The identity of data: a fingerprint on entry, a hash when a proof is written.
 
-No object keeps the data for it. The fingerprint has 64 bits for each column, and sums
-of parts add up in any order (`_kernels/moments.py`); dense and sparse tables of the
-same numbers have the same.
+No object keeps the data for it. The fingerprint has 64 bits for each column. It is a
+sum over samples in any order (`_kernels/moments.py`), and the same for dense and sparse
+tables of the same numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class DataChangedError(RuntimeError):
 
 @dataclass(frozen=True, eq=False)
 class Identity:
-    """The data that A was made from, and how."""
+    """The data of A, and the options of `from_data`."""
 
     kind: str  #: "matrix" or "data"
     shape: tuple[int, int]

@@ -1,6 +1,6 @@
-"""One reading of all input: arrays, sparse matrices, frames, files, dask.
+"""Turns all kinds of input into tables: arrays, sparse matrices, frames, files, dask.
 
-Libraries are recognised by the names of types, so that none of them is imported.
+It recognises libraries by the names of types, so that it need not import them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def table_of(X: Any, argument: str) -> tuple[Table, tuple[str, ...] | None]:
 
 
 def sparse_matrix(X: Any, argument: str) -> Any:
-    """Return X in CSR or CSC without duplicates; X itself if it is that already."""
+    """Return X in CSR or CSC without duplicates; it is X itself if possible."""
     refuse_dtype(X.dtype, argument)
     refuse_shape(X.shape, argument)
     matrix = X if X.format in ("csr", "csc") else X.tocsr()

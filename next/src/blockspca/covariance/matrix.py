@@ -1,4 +1,4 @@
-"""A matrix that a user passes in: a finite, symmetric copy in range."""
+"""Makes a finite, symmetric copy of a matrix that a user passes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def symmetric_copy(A: Any) -> tuple[Any, bool]:
     refuse_rectangular(A.shape)
     if isinstance(A, np.ndarray):
         A = np.array(A, dtype=np.float64, order="C")
-        largest, difference, (i, j) = compared(A)
+        largest, difference, (i, j) = compare_halves(A)
     else:
         A = A.tocsr().astype(np.float64)
         refuse_infinite(A.tocoo())
@@ -50,8 +50,8 @@ def symmetric_copy(A: Any) -> tuple[Any, bool]:
     return average if isinstance(A, np.ndarray) else average.tocsr(), False
 
 
-def compared(A: FloatArray) -> tuple[float, float, tuple[int, int]]:
-    """Return max |A_ij|, and the largest difference of two halves with its place."""
+def compare_halves(A: FloatArray) -> tuple[float, float, tuple[int, int]]:
+    """Return max |A_ij|, the largest |A_ij − A_ji|, and the place of the latter."""
     largest, difference, where = 0.0, 0.0, (0, 0)
     for i in range(0, len(A), TILE):
         for j in range(i, len(A), TILE):

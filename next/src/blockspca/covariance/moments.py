@@ -21,8 +21,8 @@ from ..validation import FloatArray, describe_features
 from .identity import DataChangedError, Marks
 from .tables import ALL, Scaled, Table
 
-FAR = 2.0**200  # a larger or smaller variance is refused
-EXTREME = 2.0**300  # units of columns with larger or smaller numbers are changed
+FAR = 2.0**200  # data with a larger variance, or one below 1 / FAR, are refused
+EXTREME = 2.0**300  # columns with larger numbers, or below 1 / EXTREME, get other units
 
 NO_DIGITS = (
     "X has means so large beside the deviations that its covariances have no digits; "
@@ -125,7 +125,7 @@ def sums_of_block(
 
 
 def arrays_of(X: Any) -> tuple[Any, Any, Any]:
-    """Return pointers, indices and values of a CSR or CSC matrix, as kernels read."""
+    """Return pointers, indices and values of a CSR or CSC matrix for kernels."""
     indices = np.ascontiguousarray(X.indices, dtype=np.int32)
     return X.indptr.astype(np.int64), indices, np.ascontiguousarray(X.data)
 
@@ -275,7 +275,7 @@ def refuse_gaps(
 
 
 def near(mean: FloatArray, first: FloatArray) -> FloatArray:
-    """Return means, and the constant of columns that are constant up to rounding."""
+    """Return means, but `first` for columns that are constant up to rounding."""
     return np.where(np.abs(mean - first) <= 4 * EPS * np.abs(first), first, mean)
 
 

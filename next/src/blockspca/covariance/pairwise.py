@@ -5,16 +5,16 @@ counts of common samples,
 
     A_ij = (X'X − (X'M)(M'X)/N)_ij / (N_ij − ddof),
 
-the means being those over the common samples. A may be indefinite.
+with means over the common samples. A may be indefinite.
 
 **Rounding.** The stored x are fl(fl(x₀ − a) − b). Shifts change no centred product, so
-that only the rounding e counts, |e| ≤ u |x₀ − a| + u |x| ≤ u (2 |x| + |b|) (1 + u) for
-each number. Let P be the samples that i and j share, N of them, and
+only the rounding e counts, |e| ≤ u |x₀ − a| + u |x| ≤ u (2 |x| + |b|) (1 + u) for each
+number. Let P be the N samples that i and j share, and
 
     r_ij = sqrt(Σ_P x_i²) + √N |b_i|,    t_ij = r_ij r_ji / ((N_ij − ddof) s_i s_j),
 
-with s the scales, 1 without. Adding a zero rounds nothing, so that whatever the order
-in which BLAS adds, a sum over all samples takes N − 1 roundings. In units of
+with s the scales, or 1. The addition of a zero is exact, so a sum over all samples
+takes N − 1 roundings, in whichever order BLAS adds. In units of
 u r_ij r_ji: N for x_i'x_j; 2 (N − 1) + 2 for the two sums, their product and the
 quotient, as |Σ_P x_i| ≤ √N r_ij; 1 for the difference; 4 for e of both; and 3 for the
 divisor and the scales: 3N + 8. A standard deviation comes from A_jj, by the same
@@ -151,7 +151,7 @@ def pairwise_source(
             source.rest = np.where(constant, 0.0, X.sum(axis=0) / counts)
             X -= source.rest
             X[gaps] = 0.0
-        refuse_strangers(source, prepare)
+        refuse_few_shared(source, prepare)
         variance = np.where(constant, 0.0, source.diagonal())
     if prepare.scale:
         if not (variance[~constant] > 1 / FAR).all():
@@ -165,7 +165,7 @@ def pairwise_source(
     return source
 
 
-def refuse_strangers(source: Pairwise, prepare: Preparation) -> None:
+def refuse_few_shared(source: Pairwise, prepare: Preparation) -> None:
     """Refuse two features that share too few samples."""
     step = max(1, ENTRIES // source.n_features)
     for i in range(0, source.n_features, step):

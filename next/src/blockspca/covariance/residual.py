@@ -42,7 +42,7 @@ def residual(cov: Covariance, components: FloatArray) -> Covariance:
     ----------
     cov : Covariance
     components : array, d × m
-        V. Components whose scores depend on each other do no harm.
+        V. Its columns may have linearly dependent scores.
 
     Examples
     --------
@@ -76,9 +76,9 @@ def residual(cov: Covariance, components: FloatArray) -> Covariance:
     off = p + size @ (g / 2) + (m + 4) * EPS * (np.abs(P) + size @ np.abs(G))
     error = 2.01 * float((off.max(axis=0) * size.max(axis=0)).sum())
     factor = source.factor
-    left = None if factor is None else ResidualFactor(factor, used, U, R.T)
+    rest = None if factor is None else ResidualFactor(factor, used, U, R.T)
     psd = cov.known_psd
-    view = LowRank(source, P - R @ G / 2, R, psd=psd, error=error, factor=left)
+    view = LowRank(source, P - R @ G / 2, R, psd=psd, error=error, factor=rest)
     return cov.derived(view)
 
 

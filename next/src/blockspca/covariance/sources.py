@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ENTRIES = 2**22  # of rows of A, or of columns of C, at a time: 32 MiB
 
 
-def picked(index: Index, d: int) -> NDArray[np.intp]:
+def integers(index: Index, d: int) -> NDArray[np.intp]:
     """Return an index as integers."""
     return np.arange(d)[index]
 
@@ -110,7 +110,7 @@ class Source(ABC):
 
     @property
     def factor(self) -> Factor | None:
-        """C with A = C'C, if one is known."""
+        """A factor C with A = C'C, or None."""
         return None
 
     @property
@@ -119,7 +119,7 @@ class Source(ABC):
         return None
 
     def largest(self) -> float:
-        """Bound |A_ij| from above, up to `error`; this is for semidefinite A."""
+        """Return an upper bound on |A_ij|, up to `error`; here for semidefinite A."""
         return float(self.diagonal().max())  # |A_ij| ≤ √(A_ii A_jj)
 
     def subset(self, indices: NDArray[np.intp]) -> Source:
@@ -204,7 +204,7 @@ class Columns(Source):
     ) -> None:
         C.flags.writeable = False
         self.C, self._diagonal, self._error = C, diagonal, error
-        self.column_error = column_error  # bound on the norm of that of a column
+        self.column_error = column_error  # bound on the norm of the error of a column
         self._factor = DenseFactor(C, norm_error, float(np.sqrt(diagonal.sum())))
         self.n_samples, self.n_features = C.shape
 

@@ -40,9 +40,9 @@ class Table(Protocol):
 
     shape: tuple[int, int]
     sparse: bool
-    #: whether blocks are worked on elsewhere, so that `of_block` cannot write here
+    #: whether other processes have the blocks, so that `of_block` cannot write here
     remote: bool
-    #: whether a factor in memory saves work and takes little
+    #: whether a factor in memory saves work and is small
     wants_factor: bool
 
     @property
@@ -69,7 +69,7 @@ class Table(Protocol):
 
 
 class LocalTable:
-    """A table whose blocks are worked on here; subclasses have `blocks`."""
+    """A table whose blocks this process reads; subclasses have `block`."""
 
     shape: tuple[int, int]
     sparse = False
@@ -93,7 +93,7 @@ class LocalTable:
         return self  # type: ignore[return-value]
 
     def within(self, rows: slice) -> list[slice]:
-        """Return some samples in stretches of a block at most."""
+        """Split some samples at the bounds of blocks."""
         return [
             slice(max(part.start, rows.start), min(part.stop, rows.stop))
             for part in self.bounds()
@@ -130,7 +130,7 @@ class ArrayTable(LocalTable):
         self.X = X
         self.shape = X.shape
         n, d = X.shape
-        # It takes as much as X, or as one block.
+        # The factor then needs as much memory as X, or as one block.
         as_large = X.dtype == np.float64 and not isinstance(X, np.memmap)
         self.wants_factor = n <= d and (as_large or n * d <= ENTRIES)
 
@@ -234,7 +234,7 @@ class Scaled(LocalTable):
 
 
 def stretches(pointers: NDArray[Any], stored: int) -> Iterator[slice]:
-    """Yield stretches of rows that store at most so many entries, or one row."""
+    """Yield stretches of rows with at most `stored` entries, or of one row."""
     start, last = 0, len(pointers) - 1
     while start < last:
         behind = int(np.searchsorted(pointers, pointers[start] + stored, "right")) - 1

@@ -1,13 +1,13 @@
 """Changes of a matrix that are computed entry by entry: subset, low rank, raised.
 
 **Theorem (raised).** If M_ij ≥ A_ij for all i ≠ j and M_ii = A_ii, then x'Ax ≤ x'Mx
-for every x ≥ 0. So the optimum over all vectors for M bounds that over non-negative
-ones for A. max(a, 0) changes by no more than a does, so that entries of M have the
-error of those of A.
+for every x ≥ 0. So the optimum for M over all vectors is an upper bound on the optimum
+for A over non-negative vectors. max(a, 0) changes by no more than a, so entries of M
+have the error of the entries of A.
 
 **Theorem (contrast).** If A_b is positive semidefinite and g ≥ 0, then
-x'(A_t − g A_b)x ≤ x'A_t x for every x: what bounds the target's optimum bounds the
-contrast's.
+x'(A_t − g A_b)x ≤ x'A_t x for every x. So a bound for the target A_t is a bound for the
+contrast.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..linalg.rounding import EPS
 from ..validation import FloatArray, Indices, check_real
 from .covariance import Covariance, as_covariance
 from .data import STRIPE, mirror
-from .sources import Factor, Matrix, Source, picked
+from .sources import Factor, Matrix, Source, integers
 from .tables import ALL, Index
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class View(Source):
-    """Another source, changed; in memory if that one is, or may be, in memory."""
+    """A change of another source."""
 
     def __init__(self, base: Source) -> None:
         self.base = base
@@ -114,7 +114,7 @@ class SomeColumns(Factor):
 
 
 class LowRank(View):
-    """A − (L R' + R L'); what errs in L and R changes no entry by more than `error`."""
+    """A − (L R' + R L'); errors of L and R change an entry by at most `error`."""
 
     def __init__(
         self,
@@ -179,7 +179,7 @@ class Raised(View):
 
     def block(self, rows: Index, columns: Index) -> FloatArray:
         block = np.array(self.base.block(rows, columns))
-        i, j = (picked(index, self.n_features) for index in (rows, columns))
+        i, j = (integers(index, self.n_features) for index in (rows, columns))
         stays = i[:, None] == j
         for a, b in self.kept:
             stays |= np.logical_and.outer(i == a, j == b)
@@ -242,7 +242,7 @@ def raised(cov: Covariance, kept: Sequence[tuple[int, int]] = ()) -> Covariance:
 
 
 def contrastive(target: Any, background: Any, weight: float = 1.0) -> Covariance:
-    """Return A_t − g A_b, for sparse PCA of what the background does not have.
+    """Return A_t − g A_b: sparse PCA finds variance that the background lacks.
 
     Parameters
     ----------
