@@ -95,6 +95,7 @@ PATHS: dict[str, list[Any]] = {
     "digits that the shift of a dual takes: −1, and −1 + √2 · 2⁻⁶⁰ is reached": [
         symmetric(3, (0, 2, -TINY), (1, 2, TINY), diagonal=-1.0)
     ],
+    "verify refused a true 0, an average of zeros": [np.zeros((6, 6))],
     "k = 1 was optimal at a value that no variance has": [
         from_upper(3, [1.1e-20, 1e300, 0.0, 1.3e-20, 0.0, 1.2e-20]),
         from_upper(3, [6.7e-52, 6e270, 0.0, 0.0, 8e-31, 1.2e-271]),
