@@ -70,6 +70,7 @@ class Chain:
         self._wider = 1.0
         self._tree: tree.Tree | None = None
         self._features: Indices = np.empty(0, dtype=np.int64)
+        self._largest = 0.0  # |A_ij| of the tree
         self._lowest = float(cov.diagonal().min())
         self._error = cov.entry_error
 
@@ -126,6 +127,9 @@ class Chain:
     def margin(self, k: int, value: float) -> float:
         """Return what pays for rounding and errors of entries in a bound of k."""
         return margin(k, value, self._lowest, self._error)
+
+    def _margin_of_tree(self, k: int, tau: float) -> float:
+        return margin(k, tau, self._lowest, self._error, self._largest)
 
     def _upper(self, q: int) -> FloatArray:
         """Return bounds on opt(m), m < q, of the computed matrix, and ∞ for q."""
@@ -186,7 +190,7 @@ class Chain:
             self._go_on()
             return
         upper, value = self._upper(q), supports.best[q].value
-        room = self.margin(q, value)
+        room = self._margin_of_tree(q, value)
         # What rounding hides is below the least gap, so that a set that the tree finds
         # is a better one.
         tau = value + max(self._gap * abs(value) - room, self._wider * room / 4)
@@ -208,6 +212,7 @@ class Chain:
         if supports.admit(q, features):
             return
         matrix = supports.pool.submatrix(features)
+        self._largest = float(np.abs(matrix).max(initial=0.0))
         self._run.spend(cost.passes(16 * len(features) ** 2))
         self._features = features
         self._tree = tree.Tree(
@@ -246,7 +251,8 @@ class Chain:
     def _record(self, search: tree.Tree) -> None:
         q, tau = self.q, search.tau
         order = tuple(self._features[search.order].tolist())
-        record = Tree(q, tau + self.margin(q, tau), order, search.nodes)
+        upper = tau + self._margin_of_tree(q, tau)
+        record = Tree(q, upper, order, search.nodes)
         self._lower(q, "tree", record)
 
     def _close_open_nodes(self, search: tree.Tree) -> None:
@@ -260,7 +266,7 @@ class Chain:
             self._record(again)
 
     def _go_on(self) -> None:
-        self._tree, self._wider = None, 1.0
+        self._tree, self._wider, self._largest = None, 1.0, 0.0
         self.q += 1
         self._tell()
 
