@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -77,6 +78,31 @@ def test_a_bound_an_ulp_away():
     result = solve(A, 2)
     assert result.upper_bound >= 1 + np.nextafter(0.5, 1)
     assert result.status is Status.OPTIMAL
+
+
+def test_flat_matrices_are_proved_by_strong_sets(monkeypatch):
+    monkeypatch.setattr(chain_module, "SLICE", 1)
+    rng = np.random.default_rng(0)
+    noise = np.triu(rng.normal(scale=0.1, size=(70, 70)), 1)
+    A = np.eye(70) + noise + noise.T
+    path = solve_path(A, 4)
+    assert path[4].upper_bound >= best(A[:, :25][:25], 4)
+    assert [path[k].status for k in path] == [Status.OPTIMAL] * 4
+    assert path[4].bound.name == "subsets"
+    cov = Covariance.from_matrix(A)
+    assert "strong sets" in bs.verify(path[4], cov).steps[-1]
+    record = path[4].bound.evidence[-1]
+    with pytest.raises(bs.VerificationError, match="more than"):
+        bs.verify(with_last(path[4], replace(record, nodes=20)), cov)
+    low = path[4].objective * (1 - 1e-9)
+    with pytest.raises(bs.VerificationError, match="may be above"):
+        bs.verify(with_last(path[4], replace(record, upper=low)), cov)
+
+
+def with_last(result, record):
+    """Return the result with another last record, and its bound."""
+    evidence = (*result.bound.evidence[:-1], record)
+    return replace(result, bound=replace(result.bound, evidence=evidence))
 
 
 # -- screening -------------------------------------------------------------------------

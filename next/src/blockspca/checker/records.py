@@ -45,8 +45,8 @@ class Tree:
     features : tuple of int
         Those that screening left, in the order in which the tree branches.
     nodes : int
-        Matrices that the search looked at, the root included. A checker that needs more
-        than twice as many stops.
+        Matrices that the search looked at, the root included, or sets in its lists of
+        strong sets. A checker that needs more than twice as many stops.
     """
 
     k: int

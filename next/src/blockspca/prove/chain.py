@@ -5,6 +5,9 @@ above τ. `prove/screening.py` leaves it few features and `search/tree.py` does 
 both use the bound of q − 1. U_q = τ + margin holds for the exact matrix; U_m + margin
 bounds opt(m) of the computed one, which is what they search.
 
+If screening leaves many features, q-sets grow from smaller ones in `search/subsets.py`
+beside the tree, and whichever ends first is the proof.
+
 There is one τ for each q. A search that is cut short gives a bound, too: the largest w
 of its open nodes. As the record of a tree at w it is searched once more, which takes
 far less, because what was open at τ is closed at w.
@@ -26,14 +29,18 @@ from ..progress import Event
 from ..proof.evidence import Average, Record, Rows, Tree, Variance, margin
 from ..result import Bound
 from ..search import tree
+from ..search.subsets import Subsets
 from ..supports.supports import ROWS, Supports
 from ..validation import FloatArray, Indices
 from .screening import Screening
 
 # Entries that a tree reads between two looks at the clock: about 0.05 s.
 SLICE = 2**24
-# More survivors than this, and 4 q, are a sign of a poor support: Lymphoma2.
+# More survivors than this, and 4 q, are a sign of a poor support (Lymphoma2), or of a
+# flat matrix.
 MANY = 40
+# Of the work of the tree for lists of subsets: they fail soon or help much.
+SHARE = 2.0
 
 
 class Chain:
@@ -69,6 +76,7 @@ class Chain:
         self._gap = max(SEARCH_GAP, 0.999 * (run.limits.gap or 0.0))
         self._wider = 1.0
         self._tree: tree.Tree | None = None
+        self._subsets: Subsets | None = None
         self._features: Indices = np.empty(0, dtype=np.int64)
         self._largest = 0.0  # |A_ij| of the tree
         self._lowest = float(cov.diagonal().min())
@@ -225,11 +233,19 @@ class Chain:
             room=self._rules.room,
             memory=self._run.memory,
         )
+        self._subsets = None
+        if len(features) > 4 * q + MANY and self._rules.is_free:
+            self._subsets = Subsets(matrix, q, tau, self._run.memory)
 
     def _search(self) -> None:
         """Search on for a slice; go on to the next q if the tree is closed."""
-        search, q = self._tree, self.q
+        search: tree.Tree | Subsets | None = self._tree
+        q, subsets = self.q, self._subsets
         assert search is not None
+        if subsets is not None and not subsets.failed:
+            done = cost.subsets(subsets.entries)
+            if done < SHARE * cost.tree(search.entries):
+                search = subsets
         self._advance(search, SLICE)
         if search.closed:
             self._record(search)
@@ -238,22 +254,25 @@ class Chain:
             self._tree = None
             if not self._supports.offer(q, self._features[search.found]):
                 self._wider *= 16  # LAPACK's λ is further off than the margin
-        elif search.failed:
+        elif search.failed and search is not subsets:
             self._run.stop(Status.MEMORY_LIMIT)
         self._tell()
 
-    def _advance(self, search: tree.Tree, entries: int) -> None:
+    def _advance(self, search: tree.Tree | Subsets, entries: int) -> None:
         before, nodes = search.entries, search.nodes
         search.advance(entries)
-        self._run.spend(cost.tree(search.entries - before))
+        work = cost.subsets if isinstance(search, Subsets) else cost.tree
+        self._run.spend(work(search.entries - before))
         self.nodes[self.q] += search.nodes - nodes
 
-    def _record(self, search: tree.Tree) -> None:
+    def _record(self, search: tree.Tree | Subsets) -> None:
         q, tau = self.q, search.tau
         order = tuple(self._features[search.order].tolist())
-        upper = tau + self._margin_of_tree(q, tau)
-        record = Tree(q, upper, order, search.nodes)
-        self._lower(q, "tree", record)
+        if search is self._subsets:
+            upper, name = tau + self.margin(q, tau), "subsets"
+        else:
+            upper, name = tau + self._margin_of_tree(q, tau), "tree"
+        self._lower(q, name, Tree(q, upper, order, search.nodes))
 
     def _close_open_nodes(self, search: tree.Tree) -> None:
         """Bound opt(q) by the open nodes of a tree: search at that level."""
@@ -266,7 +285,8 @@ class Chain:
             self._record(again)
 
     def _go_on(self) -> None:
-        self._tree, self._wider, self._largest = None, 1.0, 0.0
+        self._tree = self._subsets = None
+        self._wider, self._largest = 1.0, 0.0
         self.q += 1
         self._tell()
 
