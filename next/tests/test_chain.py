@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -17,6 +18,7 @@ from blockspca.constraints.rules import FREE, Rules
 from blockspca.prove import chain as chain_module
 from blockspca.prove.chain import Chain
 from blockspca.prove.screening import Screening, levels
+from blockspca.supports import supports as supports_module
 from blockspca.supports.moves import extended, swapped
 from blockspca.supports.power import power_support
 from blockspca.supports.supports import Supports
@@ -76,6 +78,31 @@ def test_a_bound_an_ulp_away():
     result = solve(A, 2)
     assert result.upper_bound >= 1 + np.nextafter(0.5, 1)
     assert result.status is Status.OPTIMAL
+
+
+def test_flat_matrices_are_proved_by_strong_sets(monkeypatch):
+    monkeypatch.setattr(chain_module, "SLICE", 1)
+    rng = np.random.default_rng(0)
+    noise = np.triu(rng.normal(scale=0.1, size=(70, 70)), 1)
+    A = np.eye(70) + noise + noise.T
+    path = solve_path(A, 4)
+    assert path[4].upper_bound >= best(A[:, :25][:25], 4)
+    assert [path[k].status for k in path] == [Status.OPTIMAL] * 4
+    assert path[4].bound.name == "subsets"
+    cov = Covariance.from_matrix(A)
+    assert "strong sets" in bs.verify(path[4], cov).steps[-1]
+    record = path[4].bound.evidence[-1]
+    with pytest.raises(bs.VerificationError, match="more than"):
+        bs.verify(with_last(path[4], replace(record, nodes=20)), cov)
+    low = path[4].objective * (1 - 1e-9)
+    with pytest.raises(bs.VerificationError, match="may be above"):
+        bs.verify(with_last(path[4], replace(record, upper=low)), cov)
+
+
+def with_last(result, record):
+    """Return the result with another last record, and its bound."""
+    evidence = (*result.bound.evidence[:-1], record)
+    return replace(result, bound=replace(result.bound, evidence=evidence))
 
 
 # -- screening -------------------------------------------------------------------------
@@ -354,6 +381,28 @@ def test_ctrl_c_returns_the_best_so_far(stage):
         assert len(result.support) == k
         assert result.upper_bound >= result.objective > 0
         assert result.objective >= path[max(1, k - 1)].objective
+
+
+@pytest.mark.parametrize("call", range(2, 9))
+@pytest.mark.parametrize("place", ["extended", "swapped", "among"])
+def test_ctrl_c_inside_the_search_for_supports(monkeypatch, place, call):
+    """What is half done counts as not begun."""
+    owner = Rules if place == "among" else supports_module
+    function, calls = getattr(owner, place), []
+
+    def interrupted(*arguments, **options):
+        calls.append(place)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return function(*arguments, **options)
+
+    monkeypatch.setattr(owner, place, interrupted)
+    A = matrix("indefinite", 1, 30)
+    path = solve_path(A, 8, constraints=bs.Constraints(include=[3]))
+    for k, result in path.items():
+        assert len(result.support) == k
+        assert result.x @ A @ result.x == pytest.approx(result.objective)
+        assert bs.verify(result, Covariance.from_matrix(A))
 
 
 def test_a_limit_on_memory_leaves_a_bound():

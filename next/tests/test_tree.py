@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from blockspca._kernels import tree as kernel
+from blockspca.checker.subsets import count_strong
+from blockspca.search.subsets import Subsets
 from blockspca.search.tree import Tree, root_order
 
 EVERYTHING = 10**9
@@ -178,6 +180,59 @@ def test_memory_is_limited():
     assert tree.failed == "memory"
     assert not tree.closed
     assert tree.open_bound() > tree.tau
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_strong_sets_lead_to_all_sets_above_tau(family):
+    closed = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        d = int(rng.integers(3, 9))
+        k = int(rng.integers(2, d + 1))
+        A = symmetric(rng, d, family)
+        optimum, size = best(A, k), np.abs(A).max()
+        for offset in (1e-9, -1e-9, 0.3, -0.1):
+            tau = optimum + offset * size
+            lists = Subsets(A, k, tau, 2**30)
+            while not lists.ended:
+                lists.advance(1)
+            whole = Subsets(A, k, tau, 2**30)
+            whole.advance(EVERYTHING)
+            assert (whole.nodes, whole.closed) == (lists.nodes, lists.closed)
+            strong = count_strong(np.diag(np.full(d, tau)) - A, k, EVERYTHING)
+            if offset > 0:
+                assert lists.closed
+                assert strong == lists.nodes == strong_sets(A, k, tau)
+                closed += strong > d
+            else:
+                assert strong is None
+                assert lists.failed == "diagonal" or len(lists.found) == k
+    assert closed > 0 or family == "negative diagonal"
+
+
+def strong_sets(A, k, tau):
+    """Count strong sets of fewer than k features by their definition."""
+    D = np.diag(tau - A.diagonal())
+    O = A - np.diag(A.diagonal())  # noqa: E741
+    root = np.sqrt(D.diagonal())
+    count = len(A)
+    for j in range(2, k):
+        form = ((j - 1) / (k - 1) * D - O) / root / root[:, None]
+        for S in combinations(range(len(A)), j):
+            count += np.linalg.eigvalsh(form[np.ix_(S, S)])[0] <= 0
+    return count
+
+
+def test_lists_of_strong_sets_are_limited():
+    A = np.ones((30, 30))  # all sets are strong
+    lists = Subsets(A, 6, 5.9, 2**20)
+    lists.advance(EVERYTHING)
+    assert lists.failed == "memory"
+    A = symmetric(np.random.default_rng(0), 8, "covariance")
+    G = (best(A, 4) + 1e-9) * np.eye(8) - A
+    most = count_strong(G, 4, EVERYTHING)
+    assert most > 8
+    assert (count_strong(G, 4, most), count_strong(G, 4, most - 1)) == (most, None)
 
 
 def test_the_order_is_by_the_2x2_bound():

@@ -17,9 +17,11 @@ from .problem import Claim, Problem, Proof, read_proofs
 from .reading import ProofError
 from .records import Average, Record, Rows, Sets, Tree, Variance
 from .rows import UNIT, Matrix, Screening, largest_row_sum
+from .subsets import count_strong
 from .tree import Search
 
 LARGEST = 2**30  # bytes of a proof file
+FEW = 40  # features of a tree that is searched without a look at strong sets
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,8 @@ class RecordChecker:
         if len(self.include):  # subsets do not include it
             raise ProofError(f"k = {k}: no average is possible with `include`")
         u, needed = Fraction(known), []
-        if m >= 2 and known >= self.lowest:
-            a = Fraction(float(np.nextafter(self.lowest, -np.inf)))
+        a = Fraction(float(self.matrix.diagonal.min())) - Fraction(self.matrix.error)
+        if m >= 2 and u >= a:
             needed.append(a + (u - a) * Fraction(k - 1, m - 1))
         if self.matrix.is_psd:
             needed.append(u * Fraction(k, m))
@@ -128,10 +130,13 @@ class RecordChecker:
         if count < k:
             return "screening leaves too few features"
         numbers: Floats | Integers
-        if self.exact is None:
-            block = self.matrix.block(features)
-            numbers = Floats(k, tau, smaller, block, self.lowest, self.matrix.error)
-        else:
+        block = self.matrix.block(features)
+        numbers = Floats(k, tau, smaller, block, self.lowest, self.matrix.error)
+        if count > FEW and not len(self.include):
+            strong = count_strong(numbers.G, k, 2 * record.nodes + 16)
+            if strong is not None:
+                return f"{count} features after screening, {strong} strong sets"
+        if self.exact is not None:
             block, bits, error = self.exact(features)
             numbers = Integers(k, tau, smaller, block, bits, error)
         search = Search(record, numbers, self.label[features], self.most)

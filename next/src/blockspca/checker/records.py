@@ -45,7 +45,8 @@ class Tree:
     features : tuple of int
         The survivors of screening, in the order in which the tree branches.
     nodes : int
-        Nodes of the search, the root included. A checker stops after twice as many.
+        Nodes of the search, the root included, or sets in its lists of strong sets. A
+        checker stops after twice as many.
     """
 
     k: int

@@ -14,6 +14,7 @@ EIGENVALUES = 3e10  # flops of one eigenvector, or of all eigenvalues
 CEILINGS = 2.5e10  # flops of a factor that is multiplied out
 FIXING = 6e9  # flops of fixing features in a dual
 ENTRIES = 1.8e8  # entries that a tree reads
+SUBSETS = 2e9  # entries of lists of strong sets
 SWAPS = 2e9  # products of swaps
 SLOPES = 6e8  # entries of smoothed slopes, and of other elementwise functions
 
@@ -51,6 +52,11 @@ def fixing(n: int) -> float:
 def tree(entries: float) -> float:
     """Return the work of a tree that reads so many entries."""
     return entries / ENTRIES
+
+
+def subsets(entries: float) -> float:
+    """Return the work of lists of strong sets that read so many entries."""
+    return entries / SUBSETS
 
 
 def swaps(products: float) -> float:

@@ -5,9 +5,12 @@ above τ. `prove/screening.py` leaves it few features and `search/tree.py` does 
 both use the bound of q − 1. U_q = τ + margin holds for the exact matrix; U_m + margin
 bounds opt(m) of the computed one, which is what they search.
 
-There is one τ for each q. A search that is cut short gives a bound, too: the largest w
-of its open nodes. As the record of a tree at w it is searched once more, which takes
-far less, because what was open at τ is closed at w.
+If screening leaves many features, q-sets grow from smaller ones in `search/subsets.py`
+beside the tree, and whichever ends first is the proof.
+
+There is one τ for each q. A search that is cut short also gives a bound: the largest w
+of its open nodes. Its record is that of a tree at w, so the search is repeated at w.
+That takes far less time, because nodes that are open at τ are closed at w.
 """
 
 from __future__ import annotations
@@ -26,14 +29,18 @@ from ..progress import Event
 from ..proof.evidence import Average, Record, Rows, Tree, Variance, margin
 from ..result import Bound
 from ..search import tree
+from ..search.subsets import Subsets
 from ..supports.supports import ROWS, Supports
 from ..validation import FloatArray, Indices
 from .screening import Screening
 
 # Entries that a tree reads between two looks at the clock: about 0.05 s.
 SLICE = 2**24
-# More survivors than this, and 4 q, are a sign of a poor support: Lymphoma2.
+# More survivors than this, and 4 q, are a sign of a poor support (Lymphoma2), or of a
+# flat matrix.
 MANY = 40
+# Of the work of the tree for lists of subsets: they fail soon or help much.
+SHARE = 2.0
 
 
 class Chain:
@@ -65,11 +72,13 @@ class Chain:
         self.bounds = [Bound()] * (k + 1)
         self.sizes = range(max(1, len(rules.root)), k + 1)
         self.q, self.nodes = self.sizes[0], [0] * (k + 1)
-        # A little less than what was asked for: objectives are rounded.
+        # Objectives are rounded, so the search aims at a slightly smaller gap.
         self._gap = max(SEARCH_GAP, 0.999 * (run.limits.gap or 0.0))
         self._wider = 1.0
         self._tree: tree.Tree | None = None
+        self._subsets: Subsets | None = None
         self._features: Indices = np.empty(0, dtype=np.int64)
+        self._largest = 0.0  # |A_ij| of the tree
         self._lowest = float(cov.diagonal().min())
         self._error = cov.entry_error
 
@@ -90,7 +99,7 @@ class Chain:
 
     @property
     def left(self) -> float:
-        """How many q are left to prove."""
+        """The number of sizes that are not proved yet."""
         return self.k + 1 - self.q
 
     @property
@@ -104,7 +113,7 @@ class Chain:
         return self._supports.best[self.k].value
 
     def advance(self, work: float) -> None:
-        """Go on until so much work is done, k is proved or the call is over."""
+        """Continue until this work is done, k is proved or the call is over."""
         end = self._run.work + work
         while not self.closed and self._run.work < end and not self._run.over():
             if self._tree is None:
@@ -113,7 +122,7 @@ class Chain:
                 self._search()
 
     def finish(self) -> None:
-        """Give q a bound by its open nodes, and all that follow it closed forms."""
+        """Bound q by its open nodes, and all larger sizes by closed forms."""
         if self._tree is not None:
             self._close_open_nodes(self._tree)
             self._tree = None
@@ -124,8 +133,11 @@ class Chain:
     # -- bounds --------------------------------------------------------------------
 
     def margin(self, k: int, value: float) -> float:
-        """Return what pays for rounding and errors of entries in a bound of k."""
+        """Return the margin of a bound on opt(k) for rounding and errors of entries."""
         return margin(k, value, self._lowest, self._error)
+
+    def _margin_of_tree(self, k: int, tau: float) -> float:
+        return margin(k, tau, self._lowest, self._error, self._largest)
 
     def _upper(self, q: int) -> FloatArray:
         """Return bounds on opt(m), m < q, of the computed matrix, and ∞ for q."""
@@ -135,7 +147,7 @@ class Chain:
         return values
 
     def _lower(self, q: int, name: str, record: Record) -> None:
-        """Keep the record of q if its bound is the least."""
+        """Keep the record of q if it lowers the bound."""
         if record.upper < self.bounds[q].value:
             evidence = (*self.bounds[q - 1].evidence, record)
             self.bounds[q] = Bound(record.upper, name, evidence)
@@ -151,7 +163,7 @@ class Chain:
 
         variance = variance_bound(cov.diagonal(), q, cov.known_psd)
         if variance < math.inf:
-            # One A_ii is not rounded.
+            # A single A_ii has no rounding.
             exact = q == 1 and self._error == 0
             upper_bound = variance if exact else raised(variance)
             self._lower(q, "variance", Variance(q, upper_bound))
@@ -177,23 +189,22 @@ class Chain:
     # -- the search for one q ------------------------------------------------------
 
     def _begin(self) -> None:
-        """Screen for q and plant its tree, unless q is proved without one."""
+        """Screen for q and make its tree, unless q is proved without a tree."""
         q, supports, screening = self.q, self._supports, self._screening
         assert screening is not None
-        supports.follow(q)  # the tree may have found a better one of q − 1
+        supports.follow(q)  # the tree may have improved the support of q − 1
         self._bound_cheaply(q)
         if self._is_proved(q):
             self._go_on()
             return
         upper, value = self._upper(q), supports.best[q].value
-        room = self.margin(q, value)
-        # What rounding hides is below the least gap, so that a set that the tree finds
-        # is a better one.
+        room = self._margin_of_tree(q, value)
+        # Rounding is below the least gap, so a set that the tree finds is better.
         tau = value + max(self._gap * abs(value) - room, self._wider * room / 4)
         if q == len(self._rules.root):
             features = self._rules.root
         else:
-            tau = max(tau, upper[q - 1])  # or the bound of q − 1 would say nothing
+            tau = max(tau, upper[q - 1])  # below it, nothing can be screened
             if tau + self.margin(q, tau) >= self.bounds[q].value:
                 self._go_on()
                 return
@@ -208,6 +219,7 @@ class Chain:
         if supports.admit(q, features):
             return
         matrix = supports.pool.submatrix(features)
+        self._largest = float(np.abs(matrix).max(initial=0.0))
         self._run.spend(cost.passes(16 * len(features) ** 2))
         self._features = features
         self._tree = tree.Tree(
@@ -220,11 +232,19 @@ class Chain:
             room=self._rules.room,
             memory=self._run.memory,
         )
+        self._subsets = None
+        if len(features) > 4 * q + MANY and self._rules.is_free:
+            self._subsets = Subsets(matrix, q, tau, self._run.memory)
 
     def _search(self) -> None:
         """Search on for a slice; go on to the next q if the tree is closed."""
-        search, q = self._tree, self.q
+        search: tree.Tree | Subsets | None = self._tree
+        q, subsets = self.q, self._subsets
         assert search is not None
+        if subsets is not None and not subsets.failed:
+            done = cost.subsets(subsets.entries)
+            if done < SHARE * cost.tree(search.entries):
+                search = subsets
         self._advance(search, SLICE)
         if search.closed:
             self._record(search)
@@ -232,22 +252,26 @@ class Chain:
         elif search.found is not None:
             self._tree = None
             if not self._supports.offer(q, self._features[search.found]):
-                self._wider *= 16  # LAPACK's λ is further off than the margin
-        elif search.failed:
+                self._wider *= 16  # the error of LAPACK's λ exceeds the margin
+        elif search.failed and search is not subsets:
             self._run.stop(Status.MEMORY_LIMIT)
         self._tell()
 
-    def _advance(self, search: tree.Tree, entries: int) -> None:
+    def _advance(self, search: tree.Tree | Subsets, entries: int) -> None:
         before, nodes = search.entries, search.nodes
         search.advance(entries)
-        self._run.spend(cost.tree(search.entries - before))
+        work = cost.subsets if isinstance(search, Subsets) else cost.tree
+        self._run.spend(work(search.entries - before))
         self.nodes[self.q] += search.nodes - nodes
 
-    def _record(self, search: tree.Tree) -> None:
+    def _record(self, search: tree.Tree | Subsets) -> None:
         q, tau = self.q, search.tau
         order = tuple(self._features[search.order].tolist())
-        record = Tree(q, tau + self.margin(q, tau), order, search.nodes)
-        self._lower(q, "tree", record)
+        if search is self._subsets:
+            upper, name = tau + self.margin(q, tau), "subsets"
+        else:
+            upper, name = tau + self._margin_of_tree(q, tau), "tree"
+        self._lower(q, name, Tree(q, upper, order, search.nodes))
 
     def _close_open_nodes(self, search: tree.Tree) -> None:
         """Bound opt(q) by the open nodes of a tree: search at that level."""
@@ -260,7 +284,8 @@ class Chain:
             self._record(again)
 
     def _go_on(self) -> None:
-        self._tree, self._wider = None, 1.0
+        self._tree = self._subsets = None
+        self._wider, self._largest = 1.0, 0.0
         self.q += 1
         self._tell()
 

@@ -43,7 +43,8 @@ def can_matter(
     norms: FloatArray, diagonal: FloatArray, tau: float, upper: float
 ) -> NDArray[np.bool_]:
     """Tell which features the inequality above keeps; `norms` are their r²."""
-    return norms > max(tau - upper, 0.0) * (tau - diagonal) * (1 - SURE)
+    room = max(tau - upper, 0.0) * (tau - diagonal) * (1 - SURE)
+    return (diagonal > tau) | (norms > room)
 
 
 def levels(norms: FloatArray, diagonal: FloatArray, upper: float) -> FloatArray:
@@ -55,12 +56,12 @@ def levels(norms: FloatArray, diagonal: FloatArray, upper: float) -> FloatArray:
 
 
 class Screening:
-    """The largest entries of rows, of as many features as the proofs need.
+    """The largest entries of the rows of as many features as the proofs need.
 
     Parameters
     ----------
     k_max : int
-        Largest k that will be asked for.
+        Largest k of the calls that follow.
     """
 
     def __init__(self, cov: Covariance, k_max: int, rules: Rules, run: Run) -> None:
@@ -68,7 +69,7 @@ class Screening:
         self._variances = cov.diagonal()
         self._root = rules.root
         d, size = cov.n_features, max(FIRST, 6 * k_max)
-        # A matrix that may be indefinite has no bound on entries by variances.
+        # Variances bound the entries of semidefinite matrices only.
         partly = cov.known_psd and d > max(SCAN_ALL, 2 * size)
         self._descending = -np.sort(-self._variances) if partly else self._variances
         self._scan(self._largest(size) if partly else None)
@@ -90,7 +91,7 @@ class Screening:
             self._outside = np.delete(self._variances, features)
         self._squares = running_sums(self.values**2)
         self._alive = np.empty(len(self.diagonal), dtype=np.int64)
-        # A root stays: its inequality then holds always.
+        # Infinite variances keep the root: its inequality always holds.
         self._raised = self.diagonal
         if len(self._root):
             self._raised = self.diagonal.copy()
@@ -109,14 +110,14 @@ class Screening:
     def survivors(self, k: int, tau: float, upper: float) -> Indices:
         """Return the features that may be in a k-set above τ, k ≥ 2, ascending.
 
-        Features are scanned until variances rule out all others.
+        Features are scanned until variances exclude all others.
         """
         from .._kernels.screen import screen
 
         while missing := self._unscanned(k, tau, upper):
             assert self.features is not None
-            # Twice as many take four times as long: all scans but the last one take
-            # a third of its time.
+            # Twice as many features take four times as long, so all earlier scans
+            # together take a third of the time of the last one.
             size = 2 * len(self.features) + missing
             most = self._cov.n_features // 2
             self._scan(self._largest(size) if size <= most else None)
@@ -138,7 +139,7 @@ class Screening:
         return self._named(survivors[:count])
 
     def _unscanned(self, k: int, tau: float, upper: float) -> int:
-        """Return how many unscanned features variances do not rule out."""
+        """Return the number of unscanned features that variances do not exclude."""
         if len(self._outside) == 0:
             return 0
         return int(can_matter(self._by_variance(k), self._outside, tau, upper).sum())
@@ -173,7 +174,7 @@ class Screening:
     def strongest(self, size: int) -> Indices:
         """Return the features with the largest entries in their rows, ascending.
 
-        The one of largest variance, where every path begins, is among them.
+        They include the feature of largest variance, where every path begins.
         """
         weight = np.maximum(self.diagonal, 0.0) ** 2 + self._squares[:, -1]
         weight[self.diagonal.argmax()] = np.inf
@@ -182,7 +183,7 @@ class Screening:
         return self._named(rows)
 
     def unlike_rows(self, count: int) -> Indices:
-        """Return features with strong rows, none in the list of another one."""
+        """Return features with large rows, none in the list of another of them."""
         order = np.argsort(-self._squares[:, -1], kind="stable")
         chosen: list[int] = []
         for i in order.tolist():

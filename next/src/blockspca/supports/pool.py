@@ -45,10 +45,14 @@ class Pool:
         if old:
             matrix[old:, :old] = self.cov.block(new, self.features)
             matrix[:old, old:] = matrix[old:, :old].T
-        self._position[new] = np.arange(old, size)
-        self.features = np.concatenate([self.features, new])
-        self.matrix = matrix
-        self.rules = self._rules.among(self.features)
+        position = self._position.copy()
+        position[new] = np.arange(old, size)
+        features = np.concatenate([self.features, new])
+        rules = self._rules.among(features)
+        # Nothing is called in between, so that Ctrl-C does not see half of it.
+        self.features, self.matrix, self.rules, self._position = (
+            features, matrix, rules, position
+        )  # fmt: skip
         return len(new)
 
     def positions(self, features: Indices) -> Indices:

@@ -84,9 +84,11 @@ class Supports:
         If the call is over, k gets the support of k − 1 and any further feature.
         """
         last = self.best[k - 1]
-        if self._origin[k] is last:
-            return
-        self._origin[k] = last
+        if self._origin[k] is not last:
+            self._extend(k, last)
+            self._origin[k] = last  # at the end: Ctrl-C may come before
+
+    def _extend(self, k: int, last: Support) -> None:
         is_over = self._run.over() and len(last.features) > 0
         if is_over and k < self.k_max:
             if self.best[k].value < last.value or len(self.best[k].features) == 0:
