@@ -51,7 +51,7 @@ def _stronger(M: Any, sets: Any) -> Any:
                 L[:, a] -= L[at, b, i][:, None] * L[:, b]
             L[:, a] /= np.sqrt(left[at, i])[:, None]
             left -= L[:, a] ** 2
-    strong = ~(left > 0)  # also where a pivot was not positive: NaN
+    strong = ~(left > 0)  # NaN, too: a pivot was not positive
     strong[at[:, None], sets] = False
     which, feature = np.nonzero(strong)
     return np.sort(np.column_stack([sets[which], feature]), axis=1)

@@ -415,6 +415,4 @@ def as_covariance(data: Any) -> Covariance:
         return data
     table, _ = table_of(data, "X")
     n, d = table.shape
-    if n != d:
-        return Covariance.from_data(data)
-    return Covariance.from_matrix(data)
+    return Covariance.from_data(data) if n != d else Covariance.from_matrix(data)

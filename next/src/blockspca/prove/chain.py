@@ -39,7 +39,7 @@ SLICE = 2**24
 # More survivors than this, and 4 q, are a sign of a poor support (Lymphoma2), or of a
 # flat matrix.
 MANY = 40
-# Of the work of the tree for lists of subsets: they fail soon or help much.
+# Lists of subsets get this share of the tree's work: they fail soon or help much.
 SHARE = 2.0
 
 
