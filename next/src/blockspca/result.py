@@ -62,6 +62,8 @@ class Result:
     nodes : int
         Nodes of all searches together.
     feature_names : tuple of str, optional
+    message : str
+        A sentence about a limit of this result; empty if there is none.
     sets : Sets
         The rules about sets of features, if there were constraints.
     identity : object
@@ -86,6 +88,7 @@ class Result:
     work: float = 0.0
     nodes: int = 0
     feature_names: tuple[str, ...] | None = None
+    message: str = ""
     sets: Sets = ALL_SETS
     identity: Any = None
 
@@ -149,6 +152,7 @@ class Result:
             "status": self.status.value,
             "work": self.work,
             "nodes": self.nodes,
+            "message": self.message,
         }
 
     def write_proof(self, path: Any, data: Any) -> None:
@@ -175,4 +179,4 @@ class Result:
             f"{self.status.value}",
             f"  {loadings}",
         ]
-        return "\n".join(lines)
+        return "\n".join([*lines, *([f"  {self.message}"] if self.message else [])])
