@@ -18,6 +18,7 @@ from blockspca.constraints.rules import FREE, Rules
 from blockspca.prove import chain as chain_module
 from blockspca.prove.chain import Chain
 from blockspca.prove.screening import Screening, levels
+from blockspca.supports import supports as supports_module
 from blockspca.supports.moves import extended, swapped
 from blockspca.supports.power import power_support
 from blockspca.supports.supports import Supports
@@ -279,7 +280,8 @@ def test_supports_keep_rules():
     for k in range(1, 5):
         features = found.best[k].features
         assert len(features) == k
-        assert rules.allows(features)
+        assert 8 in features
+        assert (np.bincount(rules.label[features] + 1)[1:] <= 1).all()
 
 
 # -- the chain -------------------------------------------------------------------------
@@ -380,6 +382,28 @@ def test_ctrl_c_returns_the_best_so_far(stage):
         assert len(result.support) == k
         assert result.upper_bound >= result.objective > 0
         assert result.objective >= path[max(1, k - 1)].objective
+
+
+@pytest.mark.parametrize("call", range(2, 9))
+@pytest.mark.parametrize("place", ["extended", "swapped", "among"])
+def test_ctrl_c_inside_the_search_for_supports(monkeypatch, place, call):
+    """What is half done counts as not begun."""
+    owner = Rules if place == "among" else supports_module
+    function, calls = getattr(owner, place), []
+
+    def interrupted(*arguments, **options):
+        calls.append(place)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return function(*arguments, **options)
+
+    monkeypatch.setattr(owner, place, interrupted)
+    A = matrix("indefinite", 1, 30)
+    path = solve_path(A, 8, constraints=bs.Constraints(include=[3]))
+    for k, result in path.items():
+        assert len(result.support) == k
+        assert result.x @ A @ result.x == pytest.approx(result.objective)
+        assert bs.verify(result, Covariance.from_matrix(A))
 
 
 def test_a_limit_on_memory_leaves_a_bound():

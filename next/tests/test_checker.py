@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from blockspca.checker import rows
 from blockspca.checker.arithmetic import Floats as FloatSlack
 from blockspca.checker.arithmetic import Integers
 from blockspca.checker.check import check_proof
@@ -143,7 +144,13 @@ def test_the_closed_forms_hold_with_equality():
     assert accepts(ones, matrix, rows, Average(4, 4 + 4 * error, 2))
     assert not accepts(ones, matrix, rows, Average(4, 4 - error, 2))
     assert accepts(Y, data, Rows(2, 2 + 1e-13), Average(4, 4 + 1e-12, 2))
+    assert not accepts(Y, data, Rows(2, 2 + 1e-13), Average(4, 4 - 1e-6, 2))
     assert not accepts(ones, matrix, Average(4, 4.1, 2), rows)  # in the wrong order
+    large = Rows(4, 1.0)
+    assert accepts(np.eye(5), matrix, large)
+    for problem in (data, matrix):
+        records = Variance(1, 1.25), Rows(4, 1.25), Average(2, 0.7, 4)
+        assert not accepts(np.eye(5), problem, *records)
 
 
 @pytest.mark.parametrize("exact", [False, True])
@@ -281,3 +288,29 @@ def test_bounds_of_two_by_two_matrices_are_below_their_eigenvalues():
         assert (a - low) * (b - low) >= c
         near = low + 2 + int(abs(low) * Fraction(1, 10**9))
         assert not (near <= min(a, b) and (a - near) * (b - near) >= c)
+
+
+@pytest.mark.parametrize("is_psd", [True, False])
+def test_short_lists_drop_no_feature_of_a_better_set(is_psd, monkeypatch):
+    """Entries that are not in a list count as its last one."""
+    monkeypatch.setattr(rows, "WHOLE", 2)
+    rng = np.random.default_rng(6)
+    dropped = 0
+    for _ in range(60):
+        M = rng.standard_normal((9, 9)) ** 3
+        A = M @ M.T if is_psd else M + M.T
+        k = int(rng.integers(2, 5))
+        include = rng.permutation(9)[: rng.integers(0, k)]
+        value, support, _ = best(A, k, Sets(include=tuple(include.tolist())))
+        u = -np.inf
+        if k - 1 >= len(include):
+            u = best(A, k - 1, Sets(include=tuple(include.tolist())))[0]
+        matrix = Floats(A, Problem("matrix"))
+        matrix.is_psd = is_psd
+        question = (k, value * (1 - 1e-9) - 1e-12, u)
+        screening = rows.Screening(matrix, [question], include)
+        screening._width = int(rng.integers(1, 4))
+        features = screening.survivors(*question)
+        dropped += 9 - len(features)
+        assert set(support) <= set(features.tolist())
+    assert dropped > 20

@@ -117,8 +117,8 @@ REFUSED = [
     ({"include": [9]}, "index 9, which must be from 0 to 6"),
     ({"include": [0], "exclude": ["RPL*"]}, "cannot both have 'RPL3'"),
     ({"include": [0, 1, 2, 3]}, "must have at most k = 3"),
-    ({"exclude": [0, 1, 2, 3, 4]}, "leave places for 2 features"),
-    ({"groups": [0] * 7, "max_per_group": 2}, "leave places for 2 features"),
+    ({"exclude": [0, 1, 2, 3, 4]}, "k = 3 must be at most 2"),
+    ({"groups": [0] * 7, "max_per_group": 2}, "k = 3 must be at most 2"),
     ({"groups": [0] * 7}, "must come with max_per_group"),
     ({"min_overlap": 2}, "must come with overlap_with"),
     (
@@ -137,7 +137,7 @@ REFUSED = [
     ),
     (
         {"groups": [0, 0] + [None] * 5, "max_per_group": 1, "include": [0, 1]},
-        "leaves 1 of their group",
+        "allows 1 of their group",
     ),
     ({"overlap_with": [0, 1], "min_overlap": 3}, "must be at most 2"),
     (

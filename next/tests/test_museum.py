@@ -72,8 +72,6 @@ def graded(d: int, seed: int = 0) -> Array:
 
 SIDE = float(np.sqrt(0.78**2 - 0.24))
 PAIR = symmetric(4, (0, 1, 0.6), diagonal=1.0) + 0.5 * (1 - np.eye(4))
-TINY = 2.0**-60
-LONE = symmetric(6, (3, 4, 1e-12))
 PATHS: dict[str, list[Any]] = {
     "growth lost a set an ulp below its threshold: 1 for 0, 1, 2, which reach 1.381": [
         symmetric(
@@ -89,12 +87,16 @@ PATHS: dict[str, list[Any]] = {
         beside(graded(7), variance, 1e-3) for variance in (-1e9, -1e14, -1e30)
     ],
     "an optimum of 0 was optimal for the size of the entries": [-np.ones((5, 5))],
-    "a bound set aside a share of what was reached so far": [
-        symmetric(6, (3, 4, 1e-12))
-    ],
+    "a bound set aside a share of what was reached": [symmetric(6, (3, 4, 1e-12))],
     "digits that the shift of a dual takes: −1, and −1 + √2 · 2⁻⁶⁰ is reached": [
-        symmetric(3, (0, 2, -TINY), (1, 2, TINY), diagonal=-1.0)
+        symmetric(3, (0, 2, -(2.0**-60)), (1, 2, 2.0**-60), diagonal=-1.0)
     ],
+    "verify refused a true 0, an average of zeros": [np.zeros((6, 6))],
+    "screening dropped what all sets include, and another took its place": [
+        (symmetric(3, (0, 2, 1.0), diagonal=[-1.0, 0.0, 0.0]), {"include": [1]}),
+        (symmetric(6, (0, 1, 3.0), (1, 2, 2.0), (3, 5, 3.0)), {"include": [0, 2, 4]}),
+    ],
+    "a search at 0 never ended": [(np.diag([0.0, 1.0]), {"include": [0]})],
     "k = 1 was optimal at a value that no variance has": [
         from_upper(3, [1.1e-20, 1e300, 0.0, 1.3e-20, 0.0, 1.2e-20]),
         from_upper(3, [6.7e-52, 6e270, 0.0, 0.0, 8e-31, 1.2e-271]),
@@ -107,10 +109,11 @@ PATHS: dict[str, list[Any]] = {
 @pytest.mark.skipif("solve_path" not in bs.__all__, reason="not built: solve_path")
 @pytest.mark.parametrize("claim", PATHS)
 def test_paths(claim: str) -> None:
-    for A in PATHS[claim]:
+    for given in PATHS[claim]:
+        A, rules = given if isinstance(given, tuple) else (given, {})
         with contextlib.suppress(ValueError):  # variances out of range are refused
-            case = Case(zoo.matrix(A), min(len(A), 5))
-            results = bs.solve_path(case.cov, case.k)
+            case = Case(zoo.matrix(A), min(len(A), 5), rules)
+            results = bs.solve_path(case.cov, case.k, constraints=case.constraints)
             claims.path(case, results)
             for k in results:
                 bs.verify(results[k], case.cov)

@@ -20,8 +20,6 @@ from blockspca import validation as v
         (lambda x: v.check_integer(x, "it"), 2.0),
         (lambda x: v.check_integer(x, "it"), np.True_),
         (lambda x: v.check_flag(x, "it"), 1),
-        (lambda x: v.check_seed(x, "it"), -1),
-        (lambda x: v.check_seed(x, "it"), "a"),
         (lambda x: v.check_sparsity(x, 9, "it"), 0),
         (lambda x: v.check_sparsity(x, 9, "it"), 10),
         (lambda x: v.check_sparsity(x, 9, "it"), 1.0),
@@ -56,10 +54,6 @@ def test_values_that_pass():
     assert v.check_flag(np.True_, "it") is True
     assert v.check_n_jobs(None) is None
     assert v.check_n_jobs(-2) == -2
-    rng = np.random.default_rng(5)
-    assert v.check_seed(rng) is rng
-    draws = [v.check_seed(seed).integers(10**9) for seed in (None, 0, np.int64(0), 1)]
-    assert draws[0] == draws[1] == draws[2] != draws[3]
 
 
 def test_shares_of_features():

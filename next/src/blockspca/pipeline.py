@@ -21,7 +21,6 @@ from .prove.chain import Chain
 from .prove.screening import Screening
 from .result import Bound, Result
 from .sparsity_path import SparsityPath
-from .supports.pool import first_pool
 from .supports.power import ROWS, power_support
 from .supports.supports import Supports
 from .validation import Indices, check_flag, check_sparsity
@@ -169,7 +168,8 @@ def results_of(
     try:
         cov = cov.formed(run)
         screening = Screening(cov, k, rules, run)
-        first = screening.strongest(first_pool(k))
+        # Swaps read all entries of the pool, so a large k gets fewer features.
+        first = screening.strongest(max(4 * k, min(10 * k, 100)))
         supports = Supports(cov, k, rules, run, first, start)
         supports.find()
         if with_power and k >= POWER_FROM and rules.is_free:

@@ -1,4 +1,4 @@
-"""Checks of what users pass in: each error names argument, value and fix.
+"""Checks of arguments: each error names the argument, its value and the fix.
 
 Public functions validate once through this module. The rest trusts its input.
 """
@@ -56,7 +56,7 @@ def check_integer(
 
 
 def _interval(minimum: float, maximum: float, kind: str) -> str:
-    """Return the words for a range of numbers."""
+    """Describe a range of numbers in words."""
     if math.isfinite(minimum) and math.isfinite(maximum):
         return f"{kind} from {minimum:g} to {maximum:g}"
     if math.isfinite(minimum):
@@ -65,7 +65,7 @@ def _interval(minimum: float, maximum: float, kind: str) -> str:
 
 
 def _example(minimum: float, maximum: float, usual: float) -> float:
-    """Return the number next to `usual` in a range."""
+    """Return the number of the range that is nearest to `usual`."""
     return type(usual)(min(max(usual, minimum), maximum))
 
 
@@ -89,24 +89,10 @@ def check_n_jobs(n_jobs: Any) -> int | None:
     return number
 
 
-def check_seed(rng: Any, argument: str = "rng") -> np.random.Generator:
-    """Return a Generator: `rng` itself, or a new one for a seed; None is seed 0."""
-    if isinstance(rng, np.random.Generator):
-        return rng
-    if rng is None:
-        return np.random.default_rng(0)
-    if isinstance(rng, bool) or not isinstance(rng, numbers.Integral) or int(rng) < 0:
-        raise ValueError(
-            f"{argument} = {rng!r} must be an integer of at least 0 or a numpy "
-            f"Generator; use {argument}=0."
-        )
-    return np.random.default_rng(int(rng))
-
-
 def check_sparsity(k: Any, d: int, argument: str = "k") -> int:
-    """Return k if it is an integer from 1 to d; a share of d is rounded to one.
+    """Return k if it is an integer from 1 to d; round a share of d to an integer.
 
-    A share is a float between 0 and 1. It stands for one feature at least.
+    A share is a float between 0 and 1. The integer is at least 1.
 
     Examples
     --------
@@ -158,3 +144,8 @@ def describe(values: Iterable[Any]) -> str:
     """Return up to five values as text, for an error."""
     shown = list(values)
     return ", ".join(repr(value) for value in shown[:5]) + ", ..." * (len(shown) > 5)
+
+
+def describe_features(indices: Iterable[int], names: tuple[str, ...] | None) -> str:
+    """Return up to five features as text, by name if they have names."""
+    return describe(names[i] if names else int(i) for i in indices)

@@ -16,10 +16,10 @@ REAL, WHOLE = types.float64, types.int64
 def screen(diagonal, values, indices, sums, k, tau, upper, error, alive, survivors):
     """Write the features that can be in a k-set above τ ≥ upper; return their number.
 
-    Feature i stays if r² > (τ − upper)(τ − A_ii), r² being the sum of the k − 1 largest
-    squares of its row, see `prove/screening.py`. They are taken over the features that
-    stay, so dropping repeats until nothing changes. An entry that is not in the list of
-    its row counts as the last of the list.
+    Feature i stays if A_ii > τ or r² > (τ − upper)(τ − A_ii), r² being the sum of the
+    k − 1 largest squares of its row, see `prove/screening.py`. They are taken over the
+    features that stay, so dropping repeats until nothing changes. An entry that is not
+    in the list of its row counts as the last of the list.
 
     Rounding: a sum of q squares errs by (q + 1) u, the root and the square by 4u more,
     and the right side by 3u. The left side is raised by (q + 8) eps.
@@ -58,7 +58,7 @@ def screen(diagonal, values, indices, sums, k, tau, upper, error, alive, survivo
                 total += max(min(q, members - 1) - taken, 0) * values[i, j - 1] ** 2
             if extra > 0.0:
                 total = (total**0.5 + extra) ** 2
-            if total * upwards > margin * (tau - diagonal[i]):
+            if diagonal[i] > tau or total * upwards > margin * (tau - diagonal[i]):
                 survivors[kept] = i
                 kept += 1
             else:

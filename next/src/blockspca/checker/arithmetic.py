@@ -81,7 +81,7 @@ class Floats:
 class Integers:
     """Integers, without fractions: the unit is the last pivot (Bareiss)."""
 
-    name = "integers (rows rounded up in float64)"
+    name = "integers (rows and strong sets rounded up in float64)"
 
     def __init__(
         self,

@@ -107,8 +107,8 @@ class Rules:
         if len(self.include):  # subsets do not include it
             raise ProofError(f"k = {k}: no average is possible with `include`")
         u, needed = Fraction(known), []
-        if m >= 2 and known >= self.lowest:
-            a = Fraction(float(np.nextafter(self.lowest, -np.inf)))
+        a = Fraction(float(self.matrix.diagonal.min())) - Fraction(self.matrix.error)
+        if m >= 2 and u >= a:
             needed.append(a + (u - a) * Fraction(k - 1, m - 1))
         if self.matrix.is_psd:
             needed.append(u * Fraction(k, m))

@@ -1,4 +1,4 @@
-"""Rules about the features of a component: in or out, groups, overlap, one sign."""
+"""Constraints: features to include or exclude, groups, overlap, one sign."""
 
 from .constraints import Constraints
 

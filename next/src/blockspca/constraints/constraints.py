@@ -1,4 +1,4 @@
-"""Rules about the features of a component, as users write them, checked."""
+"""Constraints as users write them, and the problem that they lead to."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ from numpy.typing import NDArray
 
 from ..covariance.covariance import Covariance
 from ..covariance.views import raised
-from ..validation import Indices, check_flag, check_integer
-from .features import Names, indices_of, labels
+from ..validation import (
+    Indices,
+    check_flag,
+    check_integer,
+    describe,
+    describe_features,
+)
+from .features import Names, indices_of
 from .rules import FREE, Rules, nothing
 
 Features = Sequence[int | str] | NDArray[np.integer[Any]]
@@ -22,27 +28,29 @@ Features = Sequence[int | str] | NDArray[np.integer[Any]]
 
 @dataclass(frozen=True)
 class Constraints:
-    """Rules about the features of a component; see ``solve(…, constraints=…)``.
+    """Constraints on the features of a component, an argument of `solve`.
 
     Features are names, indices, or patterns such as ``"RPL*"``.
 
     Parameters
     ----------
     include : features
-        Each takes one of the k places, even if its loading is 0.
+        Features of every support. Each takes one of the k places, even if its loading
+        is 0.
     exclude : features
-        None of them gets a place.
+        Features of no support.
     groups : labels, or a mapping
         A label for each feature (None is no group), a mapping from features to labels,
         or a mapping from labels to lists of features.
     max_per_group : int or mapping from labels to int
-        The most features of each group, or of the groups that are named.
+        The largest number of features of each group. A mapping limits only the groups
+        that it names.
     nonnegative : bool
         Whether every loading must be at least 0.
     overlap_with : features
-        A support, such as that of another day.
+        A support, for example of an earlier analysis.
     min_overlap : int
-        The least number of the k places for features of `overlap_with`.
+        The least number of features from `overlap_with`.
 
     Examples
     --------
@@ -81,23 +89,26 @@ class Constraints:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is solved: a matrix, and which sets of its features count.
+    """A matrix, and the rules about sets of its features.
 
     Attributes
     ----------
     cov : Covariance
         Restricted to `features`; raised if loadings must not be negative.
     features : array of int64
-        The numbers of its features in the whole matrix, which has n_features.
+        The features of `cov` by their indices in the whole matrix.
     rules : Rules
         By positions in `features`.
+    n_features : int
+        Number of features of the whole matrix.
+    unraised : Covariance or None
+        The matrix before it was raised, if loadings must not be negative.
     """
 
     cov: Covariance
     features: Indices
     rules: Rules
     n_features: int
-    #: The matrix before its entries were raised, if loadings must not be negative.
     unraised: Covariance | None = None
 
 
@@ -128,8 +139,8 @@ def problem_of(cov: Covariance, constraints: Any, k: int, is_path: bool) -> Prob
     both = np.intersect1d(include, exclude)
     if len(both):
         raise ValueError(
-            f"include and exclude cannot both have {labels(both, names)}; use it in "
-            "one of them."
+            f"include and exclude cannot both have {describe_features(both, names)}; "
+            "use it in one of them."
         )
     if len(include) > k:
         raise ValueError(
@@ -140,21 +151,21 @@ def problem_of(cov: Covariance, constraints: Any, k: int, is_path: bool) -> Prob
     kept[exclude] = False
     if label is not None:
         rules = Rules(include, label, room)
-        over = np.flatnonzero(rules.left(include) < 0)
+        over = np.flatnonzero(rules.free_places(include) < 0)
         if len(over):
             broken = include[label[include] == over[0]]
             raise ValueError(
-                f"include has {labels(broken, names)}, but {limit} leaves "
+                f"include has {describe_features(broken, names)}, but {limit} allows "
                 f"{room[over[0]]} of their group; use fewer of them, or change {limit}."
             )
         kept &= (label < 0) | (room[label] > 0)
     features = np.flatnonzero(kept)
     rules = Rules(include, label, room).among(features)
-    if len(rules.first(np.arange(len(features)), k)) < k:
+    most = len(rules.first(np.arange(len(features)), k))
+    if most < k:
         raise ValueError(
-            f"k = {k} cannot be filled: exclude and {limit} leave places for "
-            f"{len(rules.first(np.arange(len(features)), k))} features; use a smaller "
-            "k, or fewer rules."
+            f"k = {k} must be at most {most}, because of exclude and {limit}; use a "
+            "smaller k, or fewer constraints."
         )
     if len(features) < d:
         cov = cov.subset(features)
@@ -166,7 +177,7 @@ def problem_of(cov: Covariance, constraints: Any, k: int, is_path: bool) -> Prob
 def limited_overlap(
     constraints: Constraints, d: int, names: Names, k: int, is_path: bool
 ) -> tuple[Indices, Indices]:
-    """Return min_overlap as a limit: at most k − m features outside the support."""
+    """Return min_overlap as a group limit: at most k − m features from outside."""
     if is_path:
         raise ValueError(
             "min_overlap cannot be combined with a path; use solve for each k."
@@ -187,7 +198,7 @@ def limited_overlap(
 def limited_groups(
     constraints: Constraints, d: int, names: Names
 ) -> tuple[Indices, Indices]:
-    """Return the group of each feature, −1 for none, and the places in each group."""
+    """Return the group of each feature (−1 for none) and the limit of each group."""
     groups = group_labels(constraints.groups, d, names)
     numbers_of: dict[Any, int] = {}
     label = np.full(d, -1)
@@ -203,7 +214,7 @@ def limited_groups(
         if group not in numbers_of:
             raise ValueError(
                 f"max_per_group has {group!r}, which is no group; the groups are "
-                f"{labels(range(len(numbers_of)), tuple(map(str, numbers_of)))}."
+                f"{describe(map(str, numbers_of))}."
             )
         place = f"max_per_group[{group!r}]"
         room[numbers_of[group]] = check_integer(limit, place, minimum=0)
@@ -211,24 +222,24 @@ def limited_groups(
 
 
 def group_labels(groups: Any, d: int, names: Names) -> list[Any]:
-    """Return a label for each feature, None without a group."""
+    """Return the label of each feature, None for a feature without a group."""
     by_name = (
         names is not None and hasattr(groups, "index") and hasattr(groups, "items")
     )
     if by_name and all(isinstance(name, str) for name in groups.index):
-        # A Series may have the names of more features than there are.
-        own = set(names or ())
-        groups = {name: group for name, group in groups.items() if name in own}
+        # A Series may also have names that are no features.
+        features = set(names or ())
+        groups = {name: group for name, group in groups.items() if name in features}
     if isinstance(groups, Mapping):
         pairs: list[tuple[Any, Any]] = list(groups.items())
         if pairs and all(is_list(value) for _, value in pairs):
-            pairs = [(feature, group) for group, own in pairs for feature in own]
+            pairs = [(member, group) for group, members in pairs for member in members]
         result: list[Any] = [None] * d
         for feature, group in pairs:
             for i in indices_of([feature], d, names, "groups"):
                 if result[i] not in (None, group):
                     raise ValueError(
-                        f"groups cannot have {labels([i], names)} in both "
+                        f"groups cannot have {describe_features([i], names)} in both "
                         f"{result[i]!r} and {group!r}; use one group for it."
                     )
                 result[i] = without_missing(group)
@@ -248,12 +259,12 @@ def group_labels(groups: Any, d: int, names: Names) -> list[Any]:
 
 
 def is_list(value: Any) -> bool:
-    """Tell whether a value holds several."""
+    """Tell whether a value is a list of values."""
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
 
 
 def without_missing(group: Any) -> Any:
-    """Return a label, or None for what pandas has for missing ones."""
+    """Return a label, or None for a missing value of pandas."""
     if isinstance(group, numbers.Real) and math.isnan(float(group)):
         return None
     return None if type(group).__name__ in ("NAType", "NaTType") else group

@@ -15,15 +15,10 @@ from ..validation import Indices, describe
 Names = tuple[str, ...] | None
 
 
-def labels(indices: Iterable[int], names: Names) -> str:
-    """Return up to five features in words, by name if they have names."""
-    return describe([names[i] if names else int(i) for i in indices])
-
-
 def indices_of(features: Any, d: int, names: Names, argument: str) -> Indices:
-    """Return ascending indices of the features that a user lists.
+    """Return the indices of features that a user lists, in ascending order.
 
-    A name with *, ? or [ is a pattern, unless a feature has that very name.
+    A name with *, ? or [ is a pattern, unless a feature has exactly this name.
 
     Examples
     --------
@@ -47,16 +42,16 @@ def indices_of(features: Any, d: int, names: Names, argument: str) -> Indices:
             f"{argument}=numpy.flatnonzero(mask)."
         )
     position = {name: i for i, name in enumerate(names or ())}
-    found: set[int] = set()
+    indices: set[int] = set()
     for feature in features:
-        found.update(matches(feature, d, names, position, argument))
-    return np.array(sorted(found), dtype=np.int64)
+        indices.update(matches(feature, d, names, position, argument))
+    return np.array(sorted(indices), dtype=np.int64)
 
 
 def matches(
     feature: Any, d: int, names: Names, position: dict[str, int], argument: str
 ) -> list[int]:
-    """Return the index of a feature, or those that a pattern matches."""
+    """Return the index of a feature, or the indices that match a pattern."""
     if isinstance(feature, str):
         if names is None:
             raise ValueError(
@@ -66,14 +61,14 @@ def matches(
         if feature in position:
             return [position[feature]]
         is_pattern = any(sign in feature for sign in "*?[")
-        found = [i for i, name in enumerate(names) if fnmatchcase(name, feature)]
-        if not (is_pattern and found):
+        indices = [i for i, name in enumerate(names) if fnmatchcase(name, feature)]
+        if not (is_pattern and indices):
             kind = "pattern" if is_pattern else "name"
             raise ValueError(
                 f"{argument} has the {kind} {feature!r}, which matches no feature; "
                 f"{suggestion(feature, names)}."
             )
-        return found
+        return indices
     if isinstance(feature, (bool, np.bool_)) or not isinstance(
         feature, numbers.Integral
     ):
@@ -89,10 +84,10 @@ def matches(
     return [int(feature)]
 
 
-def suggestion(name: str, names: tuple[str, ...]) -> str:
-    """Return the names that are nearest to one that does not exist, in words."""
-    folded = {known.casefold(): known for known in names}
-    near = difflib.get_close_matches(name.casefold().strip("*?"), folded, n=3)
+def suggestion(wrong: str, names: tuple[str, ...]) -> str:
+    """Return, as text, the names of features that are most similar to a wrong name."""
+    folded = {name.casefold(): name for name in names}
+    near = difflib.get_close_matches(wrong.casefold().strip("*?"), folded, n=3)
     if near:
         return f"use {' or '.join(repr(folded[key]) for key in near)}"
     return f"the names are {describe(names)}"

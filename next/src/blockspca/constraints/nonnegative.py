@@ -1,4 +1,4 @@
-"""Loadings that are not negative, on the features of a support."""
+"""Non-negative loadings on the features of a support."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import numpy as np
 from ..linalg.eigen import leading_pair
 from ..validation import FloatArray
 
-STEPS = 200  # of an ascent; it ends when x changes by rounding only
+STEPS = 200  # of an ascent; most end earlier, when x changes by rounding only
 
 
 def nonnegative_pair(A: FloatArray) -> tuple[float, FloatArray]:
-    """Return x'Ax and a unit vector x ≥ 0 for which it is large.
+    """Return x'Ax and x for a good unit vector x ≥ 0.
 
-    Ascends from both signs of the leading eigenvector, from that of A with its negative
-    entries at 0, and from the largest variance; then takes the leading eigenvector on
-    the features with a loading, if that has one sign. The shift makes x'Ax convex, so
-    each step raises it.
+    Four ascents start from the leading eigenvector v, from −v, from the leading
+    eigenvector of A with its negative entries set to 0, and from the largest variance.
+    A shift makes x'Ax convex, so each step raises it. The leading eigenvector on the
+    features with a loading replaces x if it is non-negative and better.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Which sets of features count, by index: what searches for sets need of constraints.
+"""The rules about sets of features that searches obey, by index.
 
-A set counts if it contains `root` and has at most `room[g]` features of each group g. A
-feature is in one group or in none. All subsets of a set keep the limits of groups that
-the set keeps.
+A set counts if it contains `root` and has at most `room[g]` features of each group g.
+A feature is in one group or in none. If a set keeps the limits of groups, so do its
+subsets.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ def nothing() -> Indices:
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """A root, and limits of groups; `label` is −1 without a group, None without any.
+    """A root, and limits of groups.
+
+    `label` has the group of each feature, or −1; it is None if there are no groups.
 
     Examples
     --------
@@ -42,7 +44,7 @@ class Rules:
         """Whether all sets count."""
         return self.label is None and len(self.root) == 0
 
-    def left(self, support: Indices) -> Indices:
+    def free_places(self, support: Indices) -> Indices:
         """Return how many more features of each group a set may have."""
         if self.label is None:
             return self.room
@@ -53,10 +55,10 @@ class Rules:
         """Tell which features may be added to a set; True for all."""
         if self.label is None:
             return True
-        return (self.label < 0) | (self.left(support)[self.label] > 0)
+        return (self.label < 0) | (self.free_places(support)[self.label] > 0)
 
     def exchanges(self, support: Indices) -> NDArray[np.bool_] | bool:
-        """Tell, for each feature of a set, which may take its place; True for all."""
+        """Tell which features may replace each feature of a set; True for all."""
         if self.is_free:
             return True
         kept = np.isin(support, self.root)[:, None]
@@ -67,24 +69,18 @@ class Rules:
         return (self.open_to(support) | same) & ~kept
 
     def first(self, order: Indices, k: int) -> Indices:
-        """Return the root and then the first features of an order, k that count."""
+        """Return the root, and then the first features of `order` that fit, up to k."""
         rest = order[~np.isin(order, self.root)]
         if self.label is not None:
-            own, left = self.label[rest], self.left(self.root)
+            own, places = self.label[rest], self.free_places(self.root)
             kept = np.ones(len(rest), dtype=bool)
             for g in np.unique(own[own >= 0]):
-                kept[np.flatnonzero(own == g)[left[g] :]] = False
+                kept[np.flatnonzero(own == g)[places[g] :]] = False
             rest = rest[kept]
         return np.append(self.root, rest[: k - len(self.root)])
 
-    def allows(self, support: Indices) -> bool:
-        """Tell whether a set counts."""
-        return bool(
-            (self.left(support) >= 0).all() and np.isin(self.root, support).all()
-        )
-
     def among(self, features: Indices) -> Rules:
-        """Return the rules by positions in `features`, which contain the root."""
+        """Return the rules for positions in `features`, which include the root."""
         if self.is_free:
             return self
         position = {int(feature): i for i, feature in enumerate(features)}

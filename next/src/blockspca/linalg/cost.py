@@ -1,8 +1,8 @@
-"""Work of each kind of operation: counted numbers divided by one fixed rate each.
+"""The work of operations: their number divided by a fixed rate for each kind.
 
 A unit of work is about a second of one core. The rates were measured with one thread
-of OpenBLAS 0.3 on a shared virtual machine with AVX2. They are never calibrated, so
-that the same work stops every machine at the same place.
+of OpenBLAS 0.3 on a shared virtual machine with AVX2. They are constants, so a limit
+on work stops a call at the same place on every machine.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ CEILINGS = 2.5e10  # flops of a factor that is multiplied out
 FIXING = 6e9  # flops of fixing features in a dual
 ENTRIES = 4.5e8  # entries that a tree reads: ALLAML, k ≤ 20; Model 1 has 9.4e8 a second
 SUBSETS = 2e9  # entries of lists of strong sets
-SWAPS = 2e9  # products of swaps and of spectral fixing
+SWAPS = 2e9  # products of swaps
 SLOPES = 6e8  # entries of smoothed slopes, and of other elementwise functions
-SCANS = 8e10  # n d² of a scan
 
 
 def product(m: int, n: int, p: int) -> float:
@@ -61,15 +60,10 @@ def subsets(entries: float) -> float:
 
 
 def swaps(products: float) -> float:
-    """Return the work of so many products in swaps or in spectral fixing."""
+    """Return the work of swaps that take so many products."""
     return products / SWAPS
 
 
 def passes(entries: float) -> float:
     """Return the work of elementwise functions of so many entries."""
     return entries / SLOPES
-
-
-def scan(n: int, d: int) -> float:
-    """Return the work of the largest entries of all rows of d features, n samples."""
-    return float(n) * d * d / SCANS

@@ -1,10 +1,10 @@
-"""The largest eigenvalue of a dense symmetric matrix: a pair, and a proved bound.
+"""The largest eigenvalue of a dense symmetric matrix: an eigenpair, and a proved bound.
 
 **Floor.** If B + tI = LL' + E, then x'Bx ≥ −(t + ‖E‖_F) x'x, because LL' ⪰ 0. If x
-has at most k entries that are not 0, then (Σ |x_i|)² ≤ k x'x, so that
-x'Bx ≥ −(t + k max |E_ij|) x'x. L and t come from LAPACK and are guesses. E is computed
-from L: its entry errs by at most γ_n ‖L_i‖ ‖L_j‖ of the product, u |E_ij| of the
-difference and u |B_ii + t| of the diagonal. **Ceiling**: λmax(B) = −λmin(−B).
+has at most k nonzeros, then (Σ |x_i|)² ≤ k x'x, so x'Bx ≥ −(t + k max |E_ij|) x'x.
+LAPACK computes L and t, which need not be accurate. E is computed from L. An entry of E
+errs by at most γ_n ‖L_i‖ ‖L_j‖ for the product, u |E_ij| for the difference and
+u |B_ii + t| for the diagonal. **Ceiling**: λmax(B) = −λmin(−B).
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def leading_pair(B: FloatArray) -> tuple[float, FloatArray]:
 
 
 def _leading_vector(B: FloatArray) -> FloatArray:
-    """Return the last eigenvector by LAPACK."""
+    """Return an eigenvector of the largest eigenvalue, by LAPACK."""
     from scipy.linalg import LinAlgError, eigh
 
     if len(B) > SMALL:
         try:
             last = [len(B) - 1, len(B) - 1]
             vectors = eigh(B, subset_by_index=last, check_finite=False)[1]
-            if vectors.shape[1]:  # the search by index may fail for repeated ones
+            if vectors.shape[1]:  # LAPACK may miss a repeated eigenvalue
                 return np.asarray(vectors[:, 0])
         except LinAlgError:
             pass
@@ -56,11 +56,11 @@ def _leading_vector(B: FloatArray) -> FloatArray:
 
 
 def _lanczos(B: FloatArray) -> FloatArray | None:
-    """Return an eigenvector by ARPACK, None if LAPACK would be as fast."""
+    """Return an eigenvector by ARPACK, or None if LAPACK would be as fast."""
     from scipy.sparse.linalg import ArpackError, eigsh
 
     start = np.random.default_rng(0).standard_normal(len(B))
-    # A restart takes some ten products, and LAPACK about as long as n of them.
+    # A restart takes about ten products, and LAPACK as long as about n products.
     restarts = max(30, len(B) // 10)
     try:
         values, vectors = eigsh(B, k=1, which="LA", v0=start, maxiter=restarts)
@@ -74,7 +74,7 @@ def _lanczos(B: FloatArray) -> FloatArray | None:
 def with_sign(x: FloatArray) -> FloatArray:
     """Return x or −x, so that its entry of largest size is positive.
 
-    The first of nearly equal entries counts, so that rounding does not decide.
+    Of nearly equal entries the first one counts, so that rounding does not decide.
     """
     size = np.abs(x)
     first = (size >= size[size.argmax()] * (1 - 1e-9)).argmax()
@@ -82,10 +82,10 @@ def with_sign(x: FloatArray) -> FloatArray:
 
 
 def eigenvalue_ceiling(B: FloatArray, guess: float | None = None) -> float:
-    """Return a number that is at least λmax(B), and very near it.
+    """Return an upper bound on λmax(B) that is very near it.
 
     `guess` is the largest eigenvalue, if the caller has computed it already. A wrong
-    guess makes the bound weaker and never wrong.
+    guess makes the bound weaker, never wrong.
     """
     if guess is None:
         guess = leading_pair(B)[0] if len(B) else 0.0
@@ -93,10 +93,10 @@ def eigenvalue_ceiling(B: FloatArray, guess: float | None = None) -> float:
 
 
 def eigenvalue_floor(B: FloatArray, guess: float = 0.0, k: int | None = None) -> float:
-    """Return f with x'Bx ≥ f x'x for all x, or for all x with k entries that are not 0.
+    """Return f with x'Bx ≥ f x'x for all x, or for all x with at most k nonzeros.
 
     `guess` is near the least eigenvalue, or 0 if B is positive semidefinite up to
-    rounding. If it is too high, the least eigenvalue is computed.
+    rounding. If the guess is too high, the least eigenvalue is computed.
     """
     n = len(B)
     if n == 0:
@@ -108,7 +108,7 @@ def eigenvalue_floor(B: FloatArray, guess: float = 0.0, k: int | None = None) ->
     L = _factor(B, slack - guess)
     attempts = 1
     while L is None:
-        if attempts == 3:  # the guess is wrong, so that slack will not do
+        if attempts == 3:  # the guess is too high for a small slack
             guess = min(guess, float(np.linalg.eigvalsh(B)[0]))
             slack = n * EPS * float(np.abs(B).max())
         slack *= 8
@@ -133,13 +133,13 @@ def eigenvalue_floor(B: FloatArray, guess: float = 0.0, k: int | None = None) ->
 
 
 def _factor(B: FloatArray, shift: float) -> FloatArray | None:
-    """Return the Cholesky factor of B + shift I, None if there is none."""
+    """Return the Cholesky factor of B + shift I, or None if it has none."""
     from scipy.linalg import LinAlgError, cholesky
 
-    test = B.copy()
-    test[np.diag_indices(len(B))] += shift
+    shifted = B.copy()
+    shifted[np.diag_indices(len(B))] += shift
     try:
-        L = cholesky(test, lower=True, overwrite_a=True, check_finite=False)
+        L = cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:
         return None
     return L if np.isfinite(L).all() else None

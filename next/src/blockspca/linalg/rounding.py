@@ -33,7 +33,7 @@ def gamma(n: int) -> float:
 
 
 def above(value: float, operations: int = 1) -> float:
-    """Raise a number by the rounding of that many operations, each at most u."""
+    """Return a number, raised by the rounding errors of so many operations."""
     return math.nextafter(value + abs(value) * gamma(operations), math.inf)
 
 

@@ -1,13 +1,13 @@
-"""One thread of BLAS as long as a call runs, and the number of cores of a call.
+"""One BLAS thread as long as a call runs, and the number of cores of a call.
 
 BLAS has one number of threads for the whole process. The first call that begins sets
 it to one, and the last call that ends restores it; a lock and a set of calls make that
-safe if calls of several threads overlap. All code of the process, also code of others,
-has one thread of BLAS meanwhile. (OpenBLAS on OpenMP has a number for each thread
-instead: there each call sets and restores that of its own thread.)
+safe if calls of several threads overlap. Meanwhile all other code of the process has
+one BLAS thread, too. (OpenBLAS on OpenMP has a number for each thread instead: each
+call then sets and restores the number of its own thread.)
 
-After a fork only the forking thread lives on in the child, so the calls of other
-threads are forgotten there. The child restores the number when its next call ends.
+After a fork the child has only the forking thread, so it forgets the calls of other
+threads. It restores the number when its next call ends.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def _is_per_thread(library: Any) -> bool:
 def _set(library: Any, number: int) -> None:
     """Set the number of threads of a library.
 
-    threadpoolctl 3.8 obeys only the first thread that sets a number of OpenBLAS. The
-    lock of this module takes its place, so control is taken and given back.
+    threadpoolctl 3.8 lets only the first thread that sets the number of OpenBLAS set
+    it again. This module has a lock of its own, so it removes that restriction.
     """
     release = getattr(library, "clear_controlling_thread", lambda force: None)
     release(force=True)
@@ -54,7 +54,7 @@ def _set(library: Any, number: int) -> None:
 
 
 class OneBlasThread:
-    """Context of one call, in which BLAS has one thread."""
+    """Context manager: BLAS has one thread as long as it is open."""
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
@@ -88,7 +88,7 @@ def _restore(before: dict[Any, int]) -> None:
 
 
 def start_worker() -> None:
-    """Give BLAS one thread in a worker, where each thread has its own number."""
+    """Give BLAS one thread in a worker, if each thread has its own number."""
     for library in _libraries():
         if _is_per_thread(library):
             _set(library, 1)
@@ -110,7 +110,7 @@ if hasattr(os, "register_at_fork"):
 def cores(n_jobs: int | None) -> int:
     """Return the number of cores for n_jobs, as joblib counts; None is all.
 
-    A worker of joblib has as many as joblib allows.
+    In a worker of joblib, "all" is the number of cores that joblib allows.
     """
     if hasattr(os, "sched_getaffinity"):
         count = len(os.sched_getaffinity(0))

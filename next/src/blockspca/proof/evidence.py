@@ -36,7 +36,9 @@ __all__ = [
 Evidence = tuple[Record, ...]
 
 
-def margin(k: int, tau: float, lowest: float, error: float) -> float:
+def margin(
+    k: int, tau: float, lowest: float, error: float, largest: float = 0.0
+) -> float:
     """Return what a bound τ that was found in float64 needs to be checked.
 
     A tree that finds no k-set above τ, with U_{k−1} ≤ τ, gives the bound τ + margin;
@@ -49,8 +51,10 @@ def margin(k: int, tau: float, lowest: float, error: float) -> float:
         min A_ii over all features.
     error : float
         `Covariance.entry_error`.
+    largest : float
+        The largest |A_ij| of a tree. It matters if rules keep i and j apart.
     """
-    return 4 * allowance(k, abs(tau) + max(0.0, -lowest), error)
+    return 4 * allowance(k, max(abs(tau) + max(0.0, -lowest), largest), error)
 
 
 def renumbered(evidence: Evidence, features: Sequence[int]) -> Evidence:

@@ -80,6 +80,7 @@ class Chain:
         self._tree: tree.Tree | None = None
         self._subsets: Subsets | None = None
         self._features: Indices = np.empty(0, dtype=np.int64)
+        self._largest = 0.0  # |A_ij| of the tree
         self._lowest = float(cov.diagonal().min())
         self._error = cov.entry_error
 
@@ -136,6 +137,9 @@ class Chain:
     def margin(self, k: int, value: float) -> float:
         """Return what pays for rounding and errors of entries in a bound of k."""
         return margin(k, value, self._lowest, self._error)
+
+    def _margin_of_tree(self, k: int, tau: float) -> float:
+        return margin(k, tau, self._lowest, self._error, self._largest)
 
     def _upper(self, q: int) -> FloatArray:
         """Return bounds on opt(m), m < q, of the computed matrix, and ∞ for q."""
@@ -196,7 +200,7 @@ class Chain:
             self._go_on()
             return
         upper, value = self._upper(q), supports.best[q].value
-        room = self.margin(q, value)
+        room = self._margin_of_tree(q, value)
         # What rounding hides is below the least gap, so that a set that the tree finds
         # is a better one.
         tau = value + max(self._gap * abs(value) - room, self._wider * room / 4)
@@ -218,6 +222,7 @@ class Chain:
         if supports.admit(q, features):
             return
         matrix = supports.pool.submatrix(features)
+        self._largest = float(np.abs(matrix).max(initial=0.0))
         self._run.spend(cost.passes(16 * len(features) ** 2))
         self._features = features
         self._tree = tree.Tree(
@@ -265,8 +270,11 @@ class Chain:
     def _record(self, search: tree.Tree | Subsets) -> None:
         q, tau = self.q, search.tau
         order = tuple(self._features[search.order].tolist())
-        record = Tree(q, tau + self.margin(q, tau), order, search.nodes)
-        self._lower(q, "subsets" if search is self._subsets else "tree", record)
+        if search is self._subsets:
+            upper, name = tau + self.margin(q, tau), "subsets"
+        else:
+            upper, name = tau + self._margin_of_tree(q, tau), "tree"
+        self._lower(q, name, Tree(q, upper, order, search.nodes))
 
     def _close_open_nodes(self, search: tree.Tree) -> None:
         """Bound opt(q) by the open nodes of a tree: search at that level."""
@@ -280,7 +288,7 @@ class Chain:
 
     def _go_on(self) -> None:
         self._tree = self._subsets = None
-        self._wider = 1.0
+        self._wider, self._largest = 1.0, 0.0
         self.q += 1
         self._tell()
 

@@ -43,7 +43,8 @@ def can_matter(
     norms: FloatArray, diagonal: FloatArray, tau: float, upper: float
 ) -> NDArray[np.bool_]:
     """Tell which features the inequality above keeps; `norms` are their r²."""
-    return norms > max(tau - upper, 0.0) * (tau - diagonal) * (1 - SURE)
+    room = max(tau - upper, 0.0) * (tau - diagonal) * (1 - SURE)
+    return (diagonal > tau) | (norms > room)
 
 
 def levels(norms: FloatArray, diagonal: FloatArray, upper: float) -> FloatArray:

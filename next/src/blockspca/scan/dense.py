@@ -1,9 +1,9 @@
 """Lists from a dense factor C of A = C'C: tiles of the symmetric half of A, by BLAS.
 
-Features are taken by falling norm, a panel of rows at a time. A tile is skipped if
-|A_ij| ≤ ‖c_i‖ ‖c_j‖ shows that nothing in it can enter a list. A task multiplies the
-panel with one block of columns: it owns the lists of the block, and enters rows of the
-panel into a copy of their lists. After a wave of tasks the copies are merged in order.
+Features are sorted by falling norm and taken a panel of rows at a time. A tile is
+skipped if |A_ij| ≤ ‖c_i‖ ‖c_j‖ shows that none of its entries can enter a list. A task
+multiplies the panel with one block of columns. It owns the lists of the block, and has
+a copy of the lists of the panel. After a wave of tasks the copies are merged in order.
 So lists do not depend on the number of cores or on the order in which tasks end.
 
 Wide data take single precision, see `single`.
@@ -24,7 +24,7 @@ from ..progress import Event
 from ..validation import FloatArray, Indices
 from .lists import Lists
 from .single import exact_lists, is_single, single_data
-from .sweep import ENTRIES, finished, slices, sweep
+from .sweep import ENTRIES, padded_lists, slices, sweep
 
 Columns = Callable[[Indices], FloatArray]
 
@@ -45,8 +45,8 @@ def factor_lists(
     """Return the largest entries of A = C'C; see `Lists`.
 
     ``columns(indices)`` returns columns of C, n × m in float64. Several threads call it
-    at a time. C counts as exact. In single precision a listed value may exceed the
-    entry, where the last places of a list nearly tie.
+    at a time. C counts as exact. A scan in single precision may raise the last values
+    of a list if they nearly tie.
     """
     chosen = np.arange(d) if features is None else features
     norms = np.empty(len(chosen))
@@ -58,31 +58,31 @@ def factor_lists(
     sweep(run, measure, slices(len(chosen), 8 * ENTRIES // n))
     places = np.argsort(-norms, kind="stable")
     norms, order = norms[places], chosen[places]
-    width_found = min(width, max(len(chosen) - 1, 1))
+    listed = min(width, max(len(chosen) - 1, 1))
     error = gamma(n) * float(norms[0]) ** 2 * (1 + 1e-9)
 
-    if is_single(n, len(chosen), width_found, float(norms[0]), run):
-        data, unit, spare = single_data(columns, order, norms, n, width_found, run)
-        lists = HalfPass(data.__getitem__, norms / unit, spare, np.float32, TILE).lists(
-            run
-        )
+    if is_single(n, len(chosen), listed, float(norms[0]), run):
+        data, unit, longer = single_data(columns, order, norms, n, listed, run)
+        lists = HalfPass(
+            data.__getitem__, norms / unit, longer, np.float32, TILE
+        ).lists(run)
         del data
-        lists = exact_lists(columns, order, norms, n, width_found, lists, unit, run)
+        lists = exact_lists(columns, order, norms, n, listed, lists, unit, run)
     else:
         tile = min(TILE, max(64, 2**22 // n))  # of 32 MiB at most, with all samples
         lists = HalfPass(
             lambda rows: np.ascontiguousarray(columns(order[rows]).T),
-            norms, width_found, np.float64, tile,
+            norms, listed, np.float64, tile,
         ).lists(run)  # fmt: skip
     values, indices = lists
-    return finished(values, indices, width, error, features, places)
+    return padded_lists(values, indices, width, error, features, places)
 
 
 class HalfPass:
-    """Lists of the products of all rows of data, from the symmetric half of them.
+    """Lists of the products of all pairs of rows of data, each computed once.
 
-    ``take(rows)`` returns rows of data of dtype `kind`, in C order. `norms` bound their
-    norms and fall.
+    ``take(rows)`` returns rows of data of dtype `kind`, in C order. `norms` are upper
+    bounds on their norms, in descending order.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Lists of the largest entries of rows of A: the record that all scans return."""
+"""The record that all scans return: lists of the largest entries of rows of A."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from ..validation import FloatArray, Indices
 class Lists:
     """The largest |A_ij|, j ≠ i, of every row.
 
-    No exact |A_ij| exceeds its listed value by more than `error`, nor, if j is not
-    listed, the last value of row i. Ties with the last value are broken in any way, but
-    always in the same way. Values are exact within `error` too, unless a scan in single
-    precision raises some at the end of a list; see `factor_lists`.
+    An exact |A_ij| exceeds its listed value by at most `error`. If j is not listed, it
+    exceeds the last value of row i by at most `error`. Ties with the last value are
+    always broken in the same way. Listed values exceed exact ones by at most `error`,
+    too, unless a scan in single precision raised them; see `factor_lists`.
 
     Attributes
     ----------
     values : array (rows, width)
-        Descending. The place of an entry that does not exist, or is 0, has value 0.
+        In descending order. A row with fewer nonzero entries ends with zeros.
     indices : array of int64 (rows, width)
-        Columns of the entries, −1 for those that do not exist or are 0. If `features`
-        is given, these are positions in `features`.
+        Columns of the entries, or −1 after the last nonzero entry. If `features` is not
+        None, they are positions in `features`.
     error : float
-        Bounds the rounding of values. A scan bounds its own rounding; a source of A
-        adds what its numbers differ from exact ones.
+        Bound on the error of values. A scan bounds its own rounding, and the source of
+        A adds the error of its entries.
     features : array of int64 or None
         The features of rows and columns; None is all of them.
     """
@@ -34,14 +34,3 @@ class Lists:
     indices: Indices
     error: float
     features: Indices | None = None
-
-    @property
-    def width(self) -> int:
-        """The length of a list."""
-        return self.values.shape[1]
-
-    @property
-    def complete_above(self) -> float:
-        """A level above which every |A_ij| is listed, in both its rows."""
-        full = self.indices[:, -1] >= 0
-        return float(self.values[full, -1].max(initial=0.0))

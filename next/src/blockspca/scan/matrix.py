@@ -1,4 +1,4 @@
-"""Lists from a matrix in memory, and from any function that returns blocks of A."""
+"""Lists from a matrix in memory, or from a function that returns blocks of A."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ..call import Run
 from ..validation import FloatArray, Indices
 from .lists import Lists
-from .sweep import empty_lists, finished, row_lists
+from .sweep import empty_lists, padded_lists, row_lists
 
 
 def matrix_lists(
@@ -23,7 +23,7 @@ def matrix_lists(
         lists = row_lists(
             lambda rows: A[features[rows, None], features], len(features), width, run
         )
-    return finished(*lists, width, 0.0, features)
+    return padded_lists(*lists, width, 0.0, features)
 
 
 def block_lists(
@@ -33,14 +33,14 @@ def block_lists(
     run: Run,
     features: Indices | None = None,
 ) -> Lists:
-    """Return the largest entries of any A; see `Lists`.
+    """Return the largest entries of an A of which blocks can be computed; see `Lists`.
 
     ``block(rows, columns)`` returns A[rows, columns] for two arrays of features.
     Several threads call it at a time. Its numbers count as exact.
     """
     every = np.arange(d) if features is None else features
     lists = row_lists(lambda rows: block(every[rows], every), len(every), width, run)
-    return finished(*lists, width, 0.0, features)
+    return padded_lists(*lists, width, 0.0, features)
 
 
 def stored_lists(

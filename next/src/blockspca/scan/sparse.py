@@ -1,8 +1,8 @@
 """Lists from sparse data with means, scales and a low rank: X'X is never formed.
 
-Rows of A are computed by a kernel that costs Σ_s nnz(x_s)² in all. Means and low rank
-fill A, but their part of an entry is a product of two norms, which few features have
-large.
+A kernel computes rows of A and takes Σ_s nnz(x_s)² operations in all. Means and a low
+rank make A dense, but they change an entry by at most the product of two norms, and few
+features have large norms.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..call import Run
 from ..linalg.rounding import gamma
 from ..validation import FloatArray, Indices
 from .lists import Lists
-from .sweep import empty_lists, finished, sweep
+from .sweep import empty_lists, padded_lists, sweep
 
 PAIRS = 2**21  # pairs of nonzeros of a stripe: some hundredths of a second
 
@@ -38,15 +38,15 @@ def sparse_lists(
     Parameters
     ----------
     X : CSR or CSC matrix (n, d)
-        Any values; A_ij = f_i f_j (X'X)_ij − s_i s_j − (LR' + RL')_ij. For centred data
-        X holds values times √w of their samples, and s = f μ √(Σ w).
+        A_ij = f_i f_j (X'X)_ij − s_i s_j − (LR' + RL')_ij. For centred data with
+        weights w, the samples of X are multiplied by √w, and s = f μ √(Σ w).
     factor, shift : array (d,)
         f ≥ 0 and s.
     low_rank : pair of arrays (d, r), optional
         L and R.
     diagonal : array (d,), optional
-        The A_ii or more, if A is positive semidefinite: entries that cannot enter a
-        list are then passed over.
+        Upper bounds on A_ii, if A is positive semidefinite. They show which entries
+        cannot enter a list, and these are not computed.
     features : array of int64, optional
         Rows and columns to scan; indices of the result are positions in it.
     """
@@ -69,11 +69,11 @@ def sparse_lists(
     by_sample.sum_duplicates()
     run.check()
     table = np.column_stack([factor, shift, deviation, norm])[order]
-    others = np.ascontiguousarray(left[order]), np.ascontiguousarray(right[order])
-    # The two terms of an entry have one sign, and partly cancel, only here.
+    terms = np.ascontiguousarray(left[order]), np.ascontiguousarray(right[order])
+    # Only then is no term of an entry negative, so that the two partly cancel.
     cancels = (by_sample.data >= 0).all() and (shift >= 0).all() and rank == 0
     largest = float(table[:, 0].max(initial=0.0)) if cancels else math.inf
-    layout = (*_arrays(by_sample), *_arrays(by_feature), table, *others, largest)
+    layout = (*_arrays(by_sample), *_arrays(by_feature), table, *terms, largest)
     values, indices = empty_lists(len(order), min(width, max(len(order) - 1, 1)))
 
     def fill(rows: slice) -> None:
@@ -87,7 +87,7 @@ def sparse_lists(
     most = int(np.diff(by_feature.indptr).max(initial=0))
     size = (table[:, 0] ** 2 * squares + table[:, 3] ** 2).max(initial=0.0)
     error = gamma(most + 2 * rank + 8) * float(size) * (1 + 1e-9)
-    return finished(values, indices, width, error, features, places)
+    return padded_lists(values, indices, width, error, features, places)
 
 
 def _arrays(X: Any) -> tuple[Any, Any, Any]:

@@ -20,7 +20,7 @@ ENTRIES = 2**19  # entries of a stripe of whole rows, 4 MiB
 def sweep(
     run: Run, function: Callable[[Stripe], Any], stripes: Iterable[Stripe]
 ) -> list[Any]:
-    """Return function(stripe) for all stripes, on all cores; check limits, tell.
+    """Return function(stripe) for all stripes; check the limits and report progress.
 
     Stripes have a fixed size and write to places of their own, so that lists do not
     depend on the number of cores.
@@ -44,14 +44,14 @@ def slices(stop: int, step: int) -> list[slice]:
 
 
 def empty_lists(d: int, width: int) -> tuple[FloatArray, Indices]:
-    """Return values and indices of lists in which nothing is listed."""
+    """Return values and indices of empty lists."""
     return np.zeros((d, width)), np.full((d, width), -1, dtype=np.int64)
 
 
 def row_lists(
     strip: Callable[[slice], FloatArray], d: int, width: int, run: Run
 ) -> tuple[FloatArray, Indices]:
-    """Return lists from whole rows of A: strip(rows) is A[rows, :], d columns."""
+    """Return lists from whole rows of A: ``strip(rows)`` is A[rows, :]."""
     from .._kernels.tiles import ROWS, tile_kernels
 
     add_tile, _, none = tile_kernels(64)
@@ -60,17 +60,16 @@ def row_lists(
 
     def fill(rows: slice) -> None:
         tile = np.ascontiguousarray(strip(rows), dtype=np.float64).view(np.int64)
-        listed = (patterns[rows], indices[rows])
+        lists = (patterns[rows], indices[rows])
         floors = np.empty(d, dtype=np.int64)
         labels = columns[rows], columns
-        lists = (*listed, *listed)
-        add_tile(tile, *labels, rows.start, *lists, floors, ROWS, none)
+        add_tile(tile, *labels, rows.start, *lists, *lists, floors, ROWS, none)
 
     sweep(run, fill, slices(d, ENTRIES // d))
     return values, indices
 
 
-def finished(
+def padded_lists(
     values: FloatArray,
     indices: Any,
     width: int,
@@ -78,9 +77,10 @@ def finished(
     features: Indices | None,
     places: Indices | None = None,
 ) -> Lists:
-    """Return lists of the asked width; a feature has fewer than d others.
+    """Return `Lists` of this width; shorter lists are padded.
 
-    If features were scanned in another order, row r belongs to the one at places[r].
+    If features were scanned in another order, row r belongs to the feature at
+    places[r].
     """
     d, listed = values.shape
     if places is None:

@@ -144,7 +144,9 @@ class Tree:
         rest[self._root] = False
         self._columns = np.flatnonzero(rest)
         reduced = self._reduced(matrix)
-        if reduced is None:
+        if tau >= 0 and not matrix.any():
+            self.closed = True
+        elif reduced is None:
             self.found = self._root
         elif len(reduced) < k or k == 0 or (room < 0).any():
             self.closed = True

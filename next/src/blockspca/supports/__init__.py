@@ -1,1 +1,1 @@
-"""Good supports, found before any proof; nothing is proved here."""
+"""Searches for good supports; they prove nothing."""

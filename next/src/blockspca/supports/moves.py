@@ -1,6 +1,6 @@
-"""Two ways to improve a support within a matrix: add a feature, swap two.
+"""Two moves that improve a support: add a feature, or swap two features.
 
-Both look at all candidates at once and keep the rules about sets.
+Both compare all candidates at once and obey the rules about sets.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import numpy as np
 from ..constraints.rules import FREE, Rules
 from ..linalg.eigen import leading_pair
 from ..validation import FloatArray, Indices
-from .pool import at
+from .pool import principal
 
-# How far above λ(S) the test of swaps puts τ, in units of the largest entry: small
-# gains are seen, and τI − A_SS stays well conditioned.
+# τ − λ(S) in the test of swaps, as a share of the largest entry: small enough for small
+# gains, large enough for a well-conditioned τI − A_SS.
 SHIFT = 1e-7
 MOST_SWAPS = 1000
 
@@ -21,11 +21,11 @@ MOST_SWAPS = 1000
 def extended(
     matrix: FloatArray, support: Indices, size: int, rules: Rules = FREE
 ) -> Indices:
-    """Add features one by one, each time the best by λmax [[λ(S), b], [b, A_jj]].
+    """Add the feature j with the largest λmax [[λ(S), b], [b, A_jj]] up to a size.
 
-    b = x'A_Sj with x the eigenvector of S, so that value is at most λ(S ∪ {j}), and the
-    objective never falls. Without a support it begins with the root, or the largest
-    variance. `size` features must be available.
+    b = x'A_Sj with x the eigenvector of S. That eigenvalue is at most λ(S ∪ {j}), so
+    the objective never falls. An empty support begins with the root, or with the
+    feature of largest variance. At least `size` features must be available.
     """
     diagonal = matrix.diagonal()
     if len(support) == 0:
@@ -34,7 +34,7 @@ def extended(
         if len(support) == 0:
             scores = diagonal.copy()
         else:
-            value, x = leading_pair(at(matrix, support))
+            value, x = leading_pair(principal(matrix, support))
             half = (diagonal - value) / 2
             scores = half + np.hypot(half, x @ matrix.take(support, 0))
             scores[support] = -np.inf
@@ -46,17 +46,17 @@ def extended(
 def swapped(
     matrix: FloatArray, support: Indices, rules: Rules = FREE, most: int = MOST_SWAPS
 ) -> tuple[Indices, float, FloatArray, int]:
-    """Swap one feature for another as long as λ rises; return S, λ(S), x and rounds.
+    """Swap features as long as λ(S) rises; return S, λ(S), x and the number of rounds.
 
     With M = (τI − A_SS)⁻¹, V = M A_S· and q_j = A_jS V_j, by the Schur complement and
     the deletion formula for M,
 
         λ(S ∖ {i} ∪ {j}) > τ   ⇔   A_jj + q_j − V_ij² / M_ii > τ.
 
-    O(k² n) for all swaps of a round.
+    A round tests all swaps in O(k² n).
     """
     diagonal = matrix.diagonal()
-    value, x = leading_pair(at(matrix, support))
+    value, x = leading_pair(principal(matrix, support))
     rounds = 0
     while rounds < most and len(support) < len(matrix):
         rounds += 1
@@ -81,8 +81,8 @@ def swapped(
             break
         candidate = support.copy()
         candidate[i] = j
-        raised, y = leading_pair(at(matrix, candidate))
-        if not raised > value:
+        candidate_value, y = leading_pair(principal(matrix, candidate))
+        if not candidate_value > value:
             break
-        support, value, x = candidate, raised, y
+        support, value, x = candidate, candidate_value, y
     return support, value, x, rounds

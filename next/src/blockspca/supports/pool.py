@@ -1,4 +1,4 @@
-"""The pool of features that good supports are made of, with A among them in memory."""
+"""The pool: features for supports, with their covariances in memory."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Pool:
     Attributes
     ----------
     features : array of int64
-        In the order in which they came.
+        In the order of their addition.
     matrix : array
-        A among these features.
+        A on these features.
     rules : Rules
         By positions in `features`.
     """
@@ -34,7 +34,7 @@ class Pool:
         return len(self.features)
 
     def add(self, features: Indices) -> int:
-        """Make sure that the features are in; return how many are new."""
+        """Add features that are not in the pool yet; return how many."""
         new = features[self._position[features] < 0]
         if len(new) == 0:
             return 0
@@ -45,29 +45,25 @@ class Pool:
         if old:
             matrix[old:, :old] = self.cov.block(new, self.features)
             matrix[:old, old:] = matrix[old:, :old].T
-        self._position[new] = np.arange(old, size)
-        self.features = np.concatenate([self.features, new])
-        self.matrix = matrix
-        self.rules = self._rules.among(self.features)
+        position = self._position.copy()
+        position[new] = np.arange(old, size)
+        features = np.concatenate([self.features, new])
+        rules = self._rules.among(features)
+        # Nothing is called in between, so that Ctrl-C does not see half of it.
+        self.features, self.matrix, self.rules, self._position = (
+            features, matrix, rules, position
+        )  # fmt: skip
         return len(new)
 
     def positions(self, features: Indices) -> Indices:
-        """Return the rows of `matrix` of some features."""
+        """Return the positions of features in the pool."""
         return self._position[features]
 
     def submatrix(self, features: Indices) -> FloatArray:
-        """Return A among some features of the pool."""
-        return at(self.matrix, self._position[features])
+        """Return A on some features of the pool."""
+        return principal(self.matrix, self._position[features])
 
 
-def at(matrix: FloatArray, positions: Indices) -> FloatArray:
+def principal(matrix: FloatArray, positions: Indices) -> FloatArray:
     """Return a principal submatrix; twice as fast as one index of two arrays."""
     return matrix.take(positions, 0).take(positions, 1)
-
-
-def first_pool(k: int) -> int:
-    """Return how many features the first supports are made of.
-
-    Ten for each place if that is cheap: swaps look at all entries among them.
-    """
-    return max(4 * k, min(10 * k, 100))

@@ -1,9 +1,9 @@
 """Truncated power steps: x ← the k largest entries of A x, from several starts at once.
 
-They need products with A only, so they reach sets that no pool of strong features has.
-If A is positive semidefinite, x'Ax never falls as long as k stays the same (Yuan and
-Zhang 2013). A start goes straight to k, and once more through supports of 2k, 1.5k and
-1.2k features, because larger ones settle first. Neither is always better.
+They need only products with A, so they also reach features outside the pool. If A is
+positive semidefinite, x'Ax never falls as long as k stays the same (Yuan and Zhang
+2013). Each start takes two ways: straight to k features, and through 2k, 1.5k and 1.2k
+features. Neither way is always better.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from ..linalg import cost
 from ..validation import FloatArray, Indices
 
 RATIOS = (2.0, 1.5, 1.2, 1.0)
-# Rows of A of each kind to start from. Rows that are not alike: gordon standardised,
-# k = 50, has 36.98 with them and 34.73 without.
+# Rows of A of each kind to start from. Rows with strong, different lists matter: gordon
+# standardised, k = 50, has objective 36.98 with them and 34.73 without.
 ROWS = 4
-STEPS = 100  # for each size; most starts settle after a dozen
+STEPS = 100  # for each number of features; most starts converge after a dozen
 
 
 def power_support(cov: Covariance, k: int, rows: Indices, run: Run) -> Indices:
-    """Return the support of k features that power steps reach.
+    """Return the best support of k features that power steps reach.
 
-    Starts are some rows of A, those of largest variance, the variances, and about the
-    leading eigenvector. A limit ends the steps.
+    They start from `rows` of A, from the rows of the largest variances, from the
+    vector of variances, and from an approximate leading eigenvector. A limit ends them.
     """
     d, variances = cov.n_features, cov.diagonal()
     order = np.argsort(-variances, kind="stable")
@@ -43,7 +43,7 @@ def power_support(cov: Covariance, k: int, rows: Indices, run: Run) -> Indices:
     for _ in range(10):
         if not run.over() and leading.any():
             leading = product(leading / np.linalg.norm(leading))
-    # Steps on an indefinite A have to be shifted, or signs alternate.
+    # A shift keeps the signs from alternating if A is indefinite.
     shift = 0.0 if cov.known_psd else float(np.linalg.norm(leading)) / 2
     starts = y = np.column_stack([product(units), variances, leading])
     best, value = np.sort(order[:k]), -np.inf
@@ -69,7 +69,7 @@ def power_support(cov: Covariance, k: int, rows: Indices, run: Run) -> Indices:
 
 
 def cut(y: FloatArray, size: int) -> FloatArray:
-    """Keep the largest |entries| of each column, at unit length."""
+    """Return unit columns with the `size` largest |entries| of each column of y."""
     x = np.zeros_like(y)
     rows = np.argpartition(-np.abs(y), size - 1, axis=0)[:size]
     np.put_along_axis(x, rows, np.take_along_axis(y, rows, axis=0), axis=0)

@@ -1,4 +1,4 @@
-"""The best support of each size 1, …, k_max: found before the proof, bettered by it."""
+"""The best supports of 1, …, k_max features, before and during the proof."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ..validation import FloatArray, Indices
 from .moves import MOST_SWAPS, extended, swapped
 from .pool import Pool
 
-ROWS = 100  # rows of A that are tried as supports if many features survive
-STARTS = 8  # the best of them, which are improved by swaps
+ROWS = 100  # rows of A to try as supports if many features survive the screening
+STARTS = 8  # the best rows, which swaps then improve
 
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """Features, ascending; x, the unit vector on them; and x'Ax."""
+    """Features in ascending order, a unit vector x on them, and x'Ax."""
 
     features: Indices = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     x: FloatArray = field(default_factory=lambda: np.empty(0))
@@ -31,14 +31,14 @@ class Support:
 
 
 class Supports:
-    """Supports of 1, …, k_max features; `best[k]` is that of k.
+    """Supports of 1, …, k_max features; `best[k]` has k features.
 
     Parameters
     ----------
     first : array of int
-        Features that the supports are made of at first.
+        The first features of the pool.
     start : sequences of features
-        Supports from elsewhere, each for its number of features.
+        Supports to start from, each for its own number of features.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Supports:
         for features in start:
             self._add(features)
         self.best = [Support()] * (k_max + 1)
-        #: The support of k − 1 that each one was extended from
+        #: the support of k − 1 from which `follow` made the support of k
         self._origin: list[Support | None] = [None] * (k_max + 1)
         self._rows_tried = 0
 
@@ -74,19 +74,21 @@ class Supports:
         return new
 
     def find(self) -> None:
-        """Find the support of each size from that of one feature less."""
+        """Find supports of 1, …, k_max features, each from the previous one."""
         for k in range(max(1, len(self.pool.rules.root)), self.k_max + 1):
             self.follow(k)
 
     def follow(self, k: int) -> None:
-        """Extend the support of k − 1 and swap, unless k comes from it already.
+        """Extend the support of k − 1 and swap, unless that has been done already.
 
-        If the call is over, k gets what costs nothing.
+        If the call is over, k gets the support of k − 1 and any further feature.
         """
         last = self.best[k - 1]
-        if self._origin[k] is last:
-            return
-        self._origin[k] = last
+        if self._origin[k] is not last:
+            self._extend(k, last)
+            self._origin[k] = last  # at the end: Ctrl-C may come before
+
+    def _extend(self, k: int, last: Support) -> None:
         is_over = self._run.over() and len(last.features) > 0
         if is_over and k < self.k_max:
             if self.best[k].value < last.value or len(self.best[k].features) == 0:
@@ -110,13 +112,13 @@ class Supports:
         )
 
     def offer(self, k: int, features: Indices) -> bool:
-        """Complete a set of at most k features, swap, and keep it if it is better."""
+        """Extend a set to k features and swap; keep it if it is better than best[k]."""
         self._add(features)
         positions = self.pool.positions(features)
         return self._offer(k, extended(self.pool.matrix, positions, k, self.pool.rules))
 
     def admit(self, k: int, features: Indices) -> bool:
-        """Add features to the pool; return True if swaps with them better k."""
+        """Add features to the pool; return True if swaps with them improve best[k]."""
         if self._add(features) == 0:
             return False
         return self._offer(k, self.pool.positions(self.best[k].features))
@@ -133,7 +135,7 @@ class Supports:
         return True
 
     def _take_over(self, k: int) -> None:
-        """Give k the support of k − 1, and a loading of 0 for one feature more."""
+        """Give k the support of k − 1 and one more feature, with a loading of 0."""
         pool, last = self.pool, self.best[k - 1]
         positions = pool.positions(last.features)
         free = np.broadcast_to(pool.rules.open_to(positions), len(pool)).copy()
@@ -144,7 +146,7 @@ class Supports:
         self.best[k] = Support(features[order], x[order], last.value)
 
     def try_rows(self, k: int, supports: Indices) -> bool:
-        """Try rows of supports, once for each k; swap the best that differ."""
+        """Try the rows of `supports`, once for each k, and swap from the best."""
         if self._rows_tried >= k or not (len(supports) and self.pool.rules.is_free):
             return False
         self._rows_tried = k
@@ -159,7 +161,7 @@ class Supports:
         return any(better)
 
     def objective(self, k: int) -> tuple[FloatArray, float]:
-        """Return x and x'Ax of k, by A itself."""
+        """Return x and x'Ax of best[k], computed from A."""
         best = self.best[k]
         x = with_sign(best.x / np.linalg.norm(best.x))
         return x, float(x @ (self.pool.submatrix(best.features) @ x))
