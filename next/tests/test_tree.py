@@ -244,17 +244,20 @@ def test_the_kernel_equals_its_python_function(monkeypatch):
     X = np.random.default_rng(2).normal(size=(12, 9))
     A = X.T @ X
     upper = np.array([0, best(A, 1), best(A, 2), best(A, 3), np.inf])
-    counts = []
-    for explore in (kernel.explore, kernel.explore.py_func):
-        monkeypatch.setattr(kernel, "explore", explore)
+
+    def counts():
         for group in (None, np.arange(9) % 3):
-            tree = Tree(
-                A, 4, best(A, 4) * 1.0001, upper, label=group, room=np.array([2, 2, 2])
-            )
-            while not tree.ended:
-                tree.advance(10)
-            counts.append((tree.nodes, tree.entries, tree.closed))
-    assert counts[:2] == counts[2:]
-    for name in ("largest_squares", "peel", "is_below", "bound_suffixes", "pair_above"):
-        helper = getattr(kernel, name)
-        assert helper.py_func is not None
+            for tau, lists in ((best(A, 4) * 1.0001, 0), (best(A, 3) * 1.01, 200)):
+                tree = Tree(
+                    A, 4, tau, upper, label=group, room=np.array([2, 2, 2]), lists=lists
+                )
+                while not tree.ended:
+                    tree.advance(10)
+                yield tree.nodes, tree.entries, tree.closed, tree.listed.tolist()
+
+    compiled = list(counts())
+    assert compiled[1][3]
+    for name, function in list(vars(kernel).items()):
+        if hasattr(function, "py_func"):
+            monkeypatch.setattr(kernel, name, function.py_func)
+    assert list(counts()) == compiled

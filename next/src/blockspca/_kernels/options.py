@@ -12,7 +12,11 @@ from typing import Any
 import numba
 from numba import types
 
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,  # nothing calls them from C
+}
 
 
 def njit(*signature: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -3,6 +3,8 @@
 A node is a matrix B over n features that may still be chosen, and m, how many of them.
 The first level is A, its features in the order in which all nodes branch. A level's
 matrix lies in the flat memory B from its start on; what a node drops is squeezed out.
+
+Helpers take no literal numbers: Numba would compile them once more for each.
 """
 
 import numpy as np
@@ -108,7 +110,7 @@ def bound_suffixes(B, start, n, m, tau, upper, first, rest, level, scratch, stat
         own = B[row + t]
         width = min(m - 1, n - 1 - t)
         if width > 0:
-            largest_squares(B, row + t + 1, row + n, -1, width, np.inf, largest)
+            largest_squares(B, row + t + 1, row + n, row + t, width, np.inf, largest)
             for a in range(1, width):
                 largest[a] += largest[a - 1]
         first[level, t] = -np.inf
@@ -140,22 +142,36 @@ def places(group, room, g, level, levels, labels):
 
 
 @njit()
-def pair_above(B, start, n, tau, group, room, level, levels, labels, begin):
-    """Return a n + b for the first pair b < a from `begin` on above τ, or −1."""
-    for a in range(begin // n, n):
+def close_pairs(
+    B, start, n, tau, group, room, level, levels, labels, found, listed, state
+):  # fmt: skip
+    """Look for pairs above τ: list all, or end at the first."""
+    for a in range(n):
         slack = tau - B[start + a * n + a]
-        for b in range(begin % n if a == begin // n else 0, a):
+        for b in range(a):
             value = B[start + a * n + b]
             if value * value <= slack * (tau - B[start + b * n + b]):
                 continue
             g = group[labels[level, a]]
             if (
-                g < 0
-                or g != group[labels[level, b]]
-                or places(group, room, g, level, levels, labels) > 1
+                g >= 0
+                and g == group[labels[level, b]]
+                and places(group, room, g, level, levels, labels) < 2
             ):
-                return a * n + b
-    return -1
+                continue
+            if listed.shape[0] > 0:
+                if state[LISTED] == listed.shape[0]:
+                    return FULL
+                found = listed[state[LISTED]]
+                state[LISTED] += 1
+            for h in range(level):
+                found[h] = labels[h, levels[CURSOR, h] - 1]
+            found[level] = labels[level, b]
+            found[level + 1] = labels[level, a]
+            if listed.shape[0] == 0:
+                state[FOUND_SIZE] = level + 2
+                return FOUND
+    return CLOSED
 
 
 REAL, WHOLE = types.float64, types.int64
@@ -216,33 +232,20 @@ def explore(
             is_new = False
             state[NODES] += 1
             state[ENTRIES] += n * n // 2 + 1
-            pair = -1
             for a in range(n):
                 if not B[start + a * n + a] < tau:
-                    pair = a * n + a
-            if pair < 0 and m == 2:
-                pair = pair_above(
-                    B, start, n, tau, group, room, level, levels, labels, 0
-                )
-            while pair >= 0:
-                a, b = pair // n, pair % n
-                if listed.shape[0] == 0 or a == b:
                     for h in range(level):
                         found[h] = labels[h, levels[CURSOR, h] - 1]
-                    found[level] = labels[level, b]
-                    found[level + 1 - (a == b)] = labels[level, a]
-                    state[FOUND_SIZE] = level + 2 - (a == b)
+                    found[level] = labels[level, a]
+                    state[FOUND_SIZE] = level + 1
                     return FOUND
-                if state[LISTED] == listed.shape[0]:
-                    return FULL
-                for h in range(level):
-                    listed[state[LISTED], h] = labels[h, levels[CURSOR, h] - 1]
-                listed[state[LISTED], level] = labels[level, b]
-                listed[state[LISTED], level + 1] = labels[level, a]
-                state[LISTED] += 1
-                pair = pair_above(
-                    B, start, n, tau, group, room, level, levels, labels, pair + 1
-                )
+            if m == 2:
+                code = close_pairs(
+                    B, start, n, tau, group, room, level, levels, labels, found,
+                    listed, state,
+                )  # fmt: skip
+                if code != CLOSED:
+                    return code
             if m > 2:
                 bound = upper[k - 1]
                 n = peel(
@@ -270,7 +273,7 @@ def explore(
         pivot = start + t * n
         remaining = tau - B[pivot + t]
         top = largest_squares(
-            B, pivot + t + 1, pivot + n, -1, m - 1, np.inf, scratch[0]
+            B, pivot + t + 1, pivot + n, pivot + t, m - 1, np.inf, scratch[0]
         )
         state[ENTRIES] += n
         smallest = scratch[0, m - 2]
