@@ -335,7 +335,7 @@ def test_the_default_limit_warns(monkeypatch):
     with pytest.warns(ConvergenceWarning) as caught:
         SparsePCA(1, k=8).fit(noise)
     assert caught[0].filename == __file__  # the caller's line, not ours
-    assert "limits=Limits(time=60)" in str(caught[0].message)
+    assert "limits=Limits(nodes=100)" in str(caught[0].message)
     assert model.status_ == ["node_limit"]
     assert "raise limits.nodes" in str(model.results_[0])
 
@@ -343,7 +343,7 @@ def test_the_default_limit_warns(monkeypatch):
 def test_a_limit_of_ones_own_warns_too():
     noise = np.random.default_rng(0).normal(size=(30, 80))
     with pytest.warns(
-        ConvergenceWarning, match=r"stopped \(node_limit\) with a gap of"
+        ConvergenceWarning, match=r"stopped \(node_limit\), with a gap of"
     ):
         SparsePCA(1, k=8, limits=bs.Limits(nodes=10)).fit(noise)
     with warnings.catch_warnings():

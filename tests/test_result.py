@@ -17,8 +17,8 @@ from blockspca.status import OPTIMAL_GAP, is_optimal_gap
 def test_the_scale_is_the_objective(objective):
     size = abs(objective)
     assert is_optimal_gap(objective, objective)
-    assert is_optimal_gap(objective, objective + 0.999e-9 * size)
-    assert not is_optimal_gap(objective, objective + 1.001e-9 * size)
+    assert is_optimal_gap(objective, objective + 0.999e-6 * size)
+    assert not is_optimal_gap(objective, objective + 1.001e-6 * size)
     assert not is_optimal_gap(objective, math.nextafter(objective, -math.inf))
 
 

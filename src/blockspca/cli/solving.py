@@ -267,7 +267,7 @@ def why_not_proved(results: list[Result], solving: SolveOptions) -> list[str]:
         why = ", which is what rounding may amount to" if rounding else ""
         said.append(
             f"no limit was reached: {len(ended)} of {len(results)} proofs ended with a "
-            f"gap of up to {gap_in_percent(widest, None)}{why}; --gap accepts one."
+            f"gap of up to {gap_in_percent(widest)}{why}; --gap accepts one."
         )
     return said
 
