@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.covariance import LedoitWolf
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -25,6 +25,7 @@ from blockspca import Limits, SparsePCA
 from blockspca.limits import DEFAULT_LIMITS
 from blockspca.model_selection.choose_k import FEW, N_PERMUTATIONS
 from blockspca.progress import LateLine
+from blockspca.status import OPTIMAL_GAP
 
 
 @pytest.fixture(scope="module")
@@ -324,6 +325,17 @@ def test_constant_features_are_ignored_on_request(X, kind, k):
     back = model.inverse_transform(model.transform(kind(still)))
     np.testing.assert_allclose(back[:, [0, 6]], still[:, [0, 6]])
     assert model.score(kind(still)) == pytest.approx(without.score(X))
+
+
+@pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
+@pytest.mark.parametrize("k", [5, 10])
+def test_raw_data_are_proved_without_a_warning(load, k):
+    """Gaps of 2e-9, of components with little variance, were called feasible."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = SparsePCA(5, k=k, scheme="residual").fit(load().data)
+    assert model.status_ == ["optimal"] * 5
+    assert max(model.gap_) <= OPTIMAL_GAP
 
 
 def test_the_default_limit_warns(monkeypatch):

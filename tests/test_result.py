@@ -10,6 +10,7 @@ import pytest
 
 import blockspca as bs
 from blockspca.certificate import restated
+from blockspca.checker import check as checker
 from blockspca.status import OPTIMAL_GAP, is_optimal_gap
 
 
@@ -20,6 +21,11 @@ def test_the_scale_is_the_objective(objective):
     assert is_optimal_gap(objective, objective + 0.999e-6 * size)
     assert not is_optimal_gap(objective, objective + 1.001e-6 * size)
     assert not is_optimal_gap(objective, math.nextafter(objective, -math.inf))
+
+
+def test_the_checker_calls_the_same_optimal():
+    """It shares nothing with the library, the constant neither."""
+    assert float(checker.OPTIMAL) == OPTIMAL_GAP
 
 
 def test_the_limit_itself_is_optimal_and_the_next_number_is_not():

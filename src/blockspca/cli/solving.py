@@ -266,7 +266,7 @@ def why_not_proved(results: list[Result], solving: SolveOptions) -> list[str]:
         rounding = all(is_left_by_rounding(result) for result in ended)
         why = ", which is what rounding may amount to" if rounding else ""
         said.append(
-            f"no limit was reached: {len(ended)} of {len(results)} proofs ended with a "
+            f"{len(ended)} of {len(results)} proofs ended by themselves, with a "
             f"gap of up to {gap_in_percent(widest)}{why}; --gap accepts one."
         )
     return said
