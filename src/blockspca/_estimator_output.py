@@ -123,15 +123,18 @@ def _why(
         within = all(is_left_by_rounding(result) for result in stopped)
         return f"the proof ended {'within rounding' if within else 'by itself'}", ""
     _, limit = what_stopped(status)
-    if by_default and limit == "nodes" and DEFAULT_LIMITS.nodes is not None:
-        most = DEFAULT_LIMITS.nodes
+    most = getattr(DEFAULT_LIMITS, limit, None) if by_default else None
+    if most is not None:
+        shown = f"{most:,} nodes" if limit == "nodes" else f"{most:g} s"
         # Each component has a share of the limit, which others may leave unused.
-        all_of_it = sum(result.nodes for result in results) >= most
-        reason = f"the default limit of {most:,} nodes was reached"
+        all_of_it = limit == "time" or sum(r.nodes for r in results) >= most
+        reason = f"the default limit of {shown} was reached"
         if not all_of_it:
-            reason = f"they used up their share of the default limit of {most:,} nodes"
-        reason += f", after {seconds:.0f} s" if seconds >= LONG else ""
-        return reason, f"Raise the limit, for example limits=Limits(nodes={10 * most})"
+            reason = f"they used up their share of the default limit of {shown}"
+        if limit == "nodes" and seconds >= LONG:
+            reason += f", after {seconds:.0f} s"
+        more = f"limits=Limits({limit}={10 * most:.0f})"
+        return reason, f"Raise the limit, for example {more}"
     reason = f"the fit was stopped ({status.value})"
     return reason, f"Raise limits.{limit}" if limit else "Let the fit run longer"
 
