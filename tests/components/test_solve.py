@@ -77,7 +77,7 @@ def test_components_are_those_of_brute_force(scheme, seed, brute_force):
 
 
 def test_disjoint_supports_are_disjoint(X):
-    found = bs.solve_components(bs.Covariance.from_data(X), 5, 6)
+    found = bs.solve_components(bs.Covariance.from_data(X), 5, 6, scheme="disjoint")
     assert len(np.unique(np.concatenate(found.supports))) == 30
     np.testing.assert_allclose(
         found.components @ found.components.T, np.eye(6), atol=1e-14
@@ -89,9 +89,11 @@ def test_disjoint_supports_are_disjoint(X):
 
 
 def test_a_component_takes_the_features_that_are_left():
-    found = bs.solve_components(np.diag([5.0, 4.0, 3.0, 2.0, 1.0]), 2, n_components=3)
+    found = bs.solve_components(
+        np.diag([5.0, 4.0, 3.0, 2.0, 1.0]), 2, 3, scheme="disjoint"
+    )
     assert [support.tolist() for support in found.supports] == [[0], [1], [2]]
-    found = bs.solve_components(np.ones((3, 3)), k=2, n_components=2)
+    found = bs.solve_components(np.ones((3, 3)), 2, 2, scheme="disjoint")
     assert [len(support) for support in found.supports] == [2, 1]
     assert found[1].k == 1
 
@@ -177,7 +179,7 @@ def test_components_that_say_the_same_are_told_apart():
     X = 0.3 * rng.normal(size=(60, 12))
     X[:, :8] += 3 * rng.normal(size=(60, 1))
     X[:, 8:] += 2 * rng.normal(size=(60, 1))
-    repeated = bs.solve_components(X.T @ X, 4, 2)
+    repeated = bs.solve_components(X.T @ X, 4, 2, scheme="disjoint")
     told_apart = bs.solve_components(X.T @ X, 4, 2, scheme=bs.ResidualDeflation())
     assert repeated.supports[1].max() < 8 <= told_apart.supports[1].min()
     assert told_apart.r2 > 0.98 > 0.92 > repeated.r2
@@ -297,7 +299,7 @@ def test_data_is_never_made_into_a_matrix(scheme, monkeypatch):
 def test_results_keep_names_and_blocks(X):
     names = [f"gene {i}" for i in range(30)]
     cov = bs.Covariance.from_data(X, feature_names=names)
-    found = bs.solve_components(cov, 4, 2)
+    found = bs.solve_components(cov, 4, 2, scheme="disjoint")
     assert found[1].features[0].startswith("gene")
     assert (found[1].blocks.labels[found.supports[0]] == -1).all()
     rows = found.to_rows()
@@ -344,10 +346,10 @@ def test_an_interrupt_of_a_joint_proof_keeps_the_components(X, monkeypatch):
         raise KeyboardInterrupt
 
     cov = bs.Covariance.from_data(X)
-    whole = bs.solve_components(cov, 5, 3)
+    whole = bs.solve_components(cov, 5, 3, scheme="disjoint")
     monkeypatch.setattr("blockspca.components.joint.joint_entries", stop)
     with pytest.warns(UserWarning, match="was interrupted"):
-        found = bs.solve_components(cov, 5, 3)
+        found = bs.solve_components(cov, 5, 3, scheme="disjoint")
     assert found.statuses[:-1] == whole.statuses[:-1]
     assert found.statuses[-1] is bs.Status.INTERRUPTED
     np.testing.assert_array_equal(found.components, whole.components)
@@ -418,8 +420,9 @@ def test_an_interrupt_of_a_search_for_the_joint_bound_is_one_of_the_call(
         return replace(search(*arguments, **options), interrupted=True)
 
     monkeypatch.setattr(joint_split, "entry_bound", stopped)
+    cov = bs.Covariance.from_data(X)
     with pytest.warns(UserWarning, match="was interrupted"):
-        found = bs.solve_components(bs.Covariance.from_data(X), 5, 3, sweeps=1)
+        found = bs.solve_components(cov, 5, 3, scheme="disjoint", sweeps=1)
     assert found.statuses[-1] is bs.Status.INTERRUPTED
 
 
@@ -442,7 +445,7 @@ def test_repr_has_a_line_for_each_component(X):
     """It was pages long: every array of every result."""
     found = bs.solve_components(bs.Covariance.from_data(X), 5, 3)
     lines = repr(found).splitlines()
-    assert lines[0].startswith("Components(3 by DisjointSupports, joint_upper_bound=")
+    assert lines[0].startswith("Components(3 by ResidualDeflation, joint_upper_bound=")
     assert lines[1:] == [
         f"  [{j}] {result!r}" for j, result in enumerate(found.results)
     ]
@@ -469,7 +472,11 @@ def test_repetition_gives_the_same_answer(X):
         ({"k": [3]}, ValueError, r"k has 1 value\(s\) for n_components = 2"),
         ({"k": [3, 0]}, ValueError, r"k\[1\] = 0"),
         ({"k": "3"}, TypeError, "k = '3'"),
-        ({"k": 30}, ValueError, "all 30 feature.*scheme='projection'"),
+        (
+            {"k": 30, "scheme": "disjoint"},
+            ValueError,
+            "all 30 feature.*scheme='projection'",
+        ),
         ({"scheme": "disjont"}, ValueError, "scheme = 'disjont'"),
         ({"scheme": bs.DisjointSupports}, TypeError, r"pass an instance, Disj.*\(\)"),
         ({"solvr": None}, TypeError, "solvr"),

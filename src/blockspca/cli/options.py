@@ -30,7 +30,6 @@ Sparsity = Annotated[
         "-k",
         help="Features in each component: a number (5), a share of all features "
         "(0.05), one number for each component (5,4,3), or auto.",
-        show_default=False,
     ),
 ]
 NComponents = Annotated[

@@ -292,8 +292,8 @@ def solve_components(
         How many features each component may use; 0.05 is a share of all features.
     n_components : int
     scheme : scheme or str, optional
-        `DisjointSupports()` ("disjoint") by default; `ResidualDeflation()`
-        ("residual", "residual-disjoint", "predictive", "auto"),
+        `ResidualDeflation()` ("residual") by default, of which there are also
+        "residual-disjoint", "predictive" and "auto"; `DisjointSupports()` ("disjoint"),
         `ProjectionDeflation()` ("projection"),
         `Orthogonalised()` ("orthogonal"), `UncorrelatedScores()` ("uncorrelated"),
         `HotellingDeflation()` ("hotelling").
