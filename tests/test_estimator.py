@@ -21,8 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import blockspca as bs
-from blockspca import Limits, SparsePCA
-from blockspca.limits import DEFAULT_LIMITS
+from blockspca import SparsePCA
 from blockspca.model_selection.choose_k import FEW, N_PERMUTATIONS
 from blockspca.progress import LateLine
 
@@ -328,7 +327,7 @@ def test_constant_features_are_ignored_on_request(X, kind, k):
 
 def test_the_default_limit_warns(monkeypatch):
     noise = np.random.default_rng(0).normal(size=(30, 80))
-    for module in ("estimator", "_estimator_output"):
+    for module in ("limits", "_estimator_output"):
         monkeypatch.setattr(f"blockspca.{module}.DEFAULT_LIMITS", bs.Limits(nodes=10))
     with pytest.warns(ConvergenceWarning, match=r"limit of 10 nodes.*gap of"):
         model = SparsePCA(1, k=8).fit(noise)
@@ -503,15 +502,6 @@ def test_the_data_are_made_a_covariance_once(monkeypatch):
     X[:, :12] += 30 * X[:, [0]]
     automatic.fit(X)  # of which a few suffice where it is clear
     assert len(made) == 1 + FEW
-
-
-def test_a_gap_alone_leaves_the_limit_on_nodes_as_it_is():
-    """Fits that were told to accept a gap, as the warning advises, never ended."""
-    limits = SparsePCA(limits=Limits(gap=0.01))._limits()
-    assert (limits.gap, limits.nodes) == (0.01, DEFAULT_LIMITS.nodes)
-    assert SparsePCA(limits=Limits(gap=0.01, time=3.0))._limits().nodes is None
-    assert SparsePCA(limits=Limits())._limits() == Limits()
-    assert SparsePCA(limits=5)._limits() == Limits(time=5)
 
 
 def test_components_that_predict_have_their_largest_loading_positive():

@@ -16,7 +16,7 @@ from .certificate import is_left_by_rounding
 from .components import Components
 from .components.shown import in_place_of
 from .covariance.covariance import Covariance
-from .limits import DEFAULT_LIMITS
+from .limits import DEFAULT_LIMITS, as_limits
 from .model_selection.choose_each_k import Chosen
 from .numerics.linalg import rayleigh
 from .result import Result
@@ -60,8 +60,6 @@ def publish(
     estimator.explained_variance_ratio_ = found.explained_variance_ratio
     estimator.r2_ = found.r2
     estimator.upper_bound_ = found.upper_bounds
-    estimator.joint_upper_bound_ = found.joint_upper_bound
-    estimator.joint_gap_ = found.joint_gap
     estimator.gap_ = found.gaps
     estimator.status_ = [status.value for status in found.statuses]
 
@@ -109,7 +107,9 @@ def _why(
     last = stopped[-1].status
     _, limit = what_stopped(last)
     reason = f"the fit was stopped ({last.value})"
-    if by_default and limit == "nodes":
+    if by_default and limit == "time":
+        reason = f"the default limit of {DEFAULT_LIMITS.time:g} s was reached"
+    elif by_default and limit == "nodes":
         reason = f"the default limit of {DEFAULT_LIMITS.nodes:,} nodes was reached"
         reason += f", after {seconds:.0f} s," if seconds >= LONG else ""
     elif last is Status.FEASIBLE:
@@ -186,7 +186,7 @@ def write_report(
         path=path_of(
             cov,
             found,
-            estimator._limits(),
+            as_limits(estimator.limits),
             n_jobs=estimator.n_jobs,
             progress=False,
         ),

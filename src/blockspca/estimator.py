@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -37,7 +36,7 @@ from .components.requests import features_wanted, is_chosen_together
 from .components.scheme_names import as_scheme
 from .components.variance import adjusted_variance
 from .constraints import Constraints
-from .limits import DEFAULT_LIMITS, Budget, Limits, as_limits
+from .limits import Budget, Limits, as_limits
 from .numerics.threads import allowed_threads
 from .scheme_defaults import DEFAULT_COMPONENTS, DEFAULT_K
 from .status import Status
@@ -77,11 +76,10 @@ class SparsePCA(
         from there, with the upper bound that the blocks give.
     limits : Limits or float, default=None
         When to stop, for all components together; a number is seconds. By default
-        after 200 000 nodes of proof: seconds, or minutes where 30 of some thousand
-        features are wanted. Whatever keeps a component from being proved, Ctrl-C too, a
-        ConvergenceWarning says how far the proof has come; inside a search of
-        `sklearn.model_selection` Ctrl-C ends the search. A gap alone leaves that
-        limit as it is; ``Limits()`` never stops.
+        after 20 seconds or 200 000 nodes of proof. Whatever keeps a component from
+        being proved, Ctrl-C too, a ConvergenceWarning says how far the proof has come;
+        inside a search of `sklearn.model_selection` Ctrl-C ends the search. A gap alone
+        leaves that limit as it is; ``Limits()`` never stops.
     scale : bool, default=False
         Divide each feature by its standard deviation (PCA of correlations).
     missing : {"raise", "pairwise"}, default="raise"
@@ -260,7 +258,7 @@ class SparsePCA(
         -------
         self
         """
-        budget = Budget(self._limits())
+        budget = Budget(as_limits(self.limits))
         # One for the choice of k and one for the fit, so that the fit is the same for a
         # k that is passed. None is what None is in `choose_k` and `solve_components`.
         of_choice = of_fit = None
@@ -276,12 +274,14 @@ class SparsePCA(
         X = seen._validated(X, reset=True, ensure_min_samples=samples)
         names = check_names(labels, X.shape[1])
         scheme = as_scheme(self.scheme)
-        with allowed_threads(check_n_jobs(self.n_jobs)):
-            learnt = learnt_from(self, X, names, given=given)
-            cov = learnt.cov
-            if background is not None:
-                # On a copy again: the names of features are those of X.
-                cov = less_background(self, cov, copy(seen)._validated(background))
+        with allowed_threads(check_n_jobs(self.n_jobs)), budget.ending():
+            with budget.reading():
+                learnt = learnt_from(self, X, names, given=given)
+                cov = learnt.cov
+                if background is not None:
+                    # On a copy again: the names of features are those of X.
+                    other = copy(seen)._validated(background)
+                    cov = less_background(self, cov, other)
             m = components_wanted(self.n_components, self.k, X.shape, cov, scheme)
             start, chosen = self.start, None
             if isinstance(self.k, str):
@@ -443,6 +443,18 @@ class SparsePCA(
         return float(adjusted_variance(scores.T @ scores).sum() / total)
 
     @property
+    def joint_upper_bound_(self) -> float:
+        """What no components with these k exceed, computed when it is first read."""
+        check_is_fitted(self)
+        return self.solution_.joint_upper_bound
+
+    @property
+    def joint_gap_(self) -> float:
+        """How far the set is from the best of all, at the most."""
+        check_is_fitted(self)
+        return self.solution_.joint_gap
+
+    @property
     def loadings_(self) -> Any:
         """The loadings as a pandas DataFrame: features that are used × components."""
         check_is_fitted(self)
@@ -451,15 +463,6 @@ class SparsePCA(
     @property
     def _n_features_out(self) -> int:
         return len(self.components_)
-
-    def _limits(self) -> Limits:
-        """The limits of a fit: a gap alone says when to stop, and not never to."""
-        if self.limits is None:
-            return DEFAULT_LIMITS
-        limits = as_limits(self.limits)
-        if limits.gap is not None and limits.time is None and limits.nodes is None:
-            return replace(limits, nodes=DEFAULT_LIMITS.nodes)
-        return limits
 
     def _validated(self, X: Any, **options: Any) -> Any:
         allow_nan = self.missing == "pairwise"

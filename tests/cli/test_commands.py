@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -454,7 +455,8 @@ def test_one_default_limit():
     from blockspca.limits import DEFAULT_LIMITS
 
     assert SolveOptions().limits() == DEFAULT_LIMITS
-    assert SolveOptions(gap=0.1).limits() == bs.Limits(gap=0.1)
+    assert SolveOptions(gap=0.1).limits() == replace(DEFAULT_LIMITS, gap=0.1)
+    assert SolveOptions(time=3.0).limits() == bs.Limits(time=3.0)
     text = f"{DEFAULT_LIMITS.nodes:,}".replace(",", " ")
     for said in (bs.Limits.__doc__, bs.SparsePCA.__doc__):
         assert text in said
