@@ -17,7 +17,7 @@ from .certificate import is_left_by_rounding
 from .components import Components
 from .components.shown import in_place_of
 from .covariance.covariance import Covariance
-from .limits import DEFAULT_LIMITS
+from .limits import DEFAULT_LIMITS, as_limits
 from .model_selection.choose_each_k import Chosen
 from .numerics.linalg import rayleigh
 from .result import Result
@@ -61,8 +61,6 @@ def publish(
     estimator.explained_variance_ratio_ = found.explained_variance_ratio
     estimator.r2_ = found.r2
     estimator.upper_bound_ = found.upper_bounds
-    estimator.joint_upper_bound_ = found.joint_upper_bound
-    estimator.joint_gap_ = found.joint_gap
     estimator.gap_ = found.gaps
     estimator.status_ = [status.value for status in found.statuses]
 
@@ -192,7 +190,7 @@ def write_report(
         path=path_of(
             cov,
             found,
-            estimator._limits(),
+            as_limits(estimator.limits),
             n_jobs=estimator.n_jobs,
             progress=False,
         ),

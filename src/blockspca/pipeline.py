@@ -131,12 +131,17 @@ def solve(
         check_recordable(cov, certify)
     is_default = solver is None and threshold is None
     rules = _as_rules(constraints, cov, k, is_default)
-    with allowed_threads(n_jobs), as_listener(progress) as callback:
-        if rules is None:
-            cov, callback = formed_or_interrupted(cov, budget, callback)
-        else:
-            cov = cov.formed(budget, budget.limits.memory)
-        run = _Run(cov, budget, given, n_jobs, callback)
+    with (
+        allowed_threads(n_jobs),
+        as_listener(progress) as callback,
+        budget.ending() as inside,
+    ):
+        with budget.reading() as reading:
+            if rules is None:
+                cov, callback = formed_or_interrupted(cov, reading, callback)
+            else:
+                cov = cov.formed(reading, reading.limits.memory)
+        run = _Run(cov, inside, given, n_jobs, callback)
         if rules is not None:
             result = _solve_constrained(run, k, rules, certify)
         elif is_default and certify and not _are_blocks_worth_it(cov, k):
@@ -144,7 +149,7 @@ def solve(
         else:
             result = _solve_by_blocks(run, k, chosen, strategy, seed, certify)
             if is_default and not certify:
-                result = improved_by_power_steps(cov, result, given, budget)
+                result = improved_by_power_steps(cov, result, given, inside)
     if result.status in PROVED and not _is_known_unchanged(cov):
         result = _of_unread_data(result)
     _tell_of_compilation(cut_short, [result])
@@ -301,7 +306,7 @@ def _solve_constrained(run: _Run, k: int, rules: Rules, certify: bool) -> Result
     cov, budget = run.cov, run.budget
     # The price needs both problems; and where the component without constraints keeps
     # them, all is proved at once.
-    half = budget.left(1 / 2)
+    half = budget.of_a_call(1 / 2)
     free = solve(
         cov, k, certify=certify, limits=half, n_jobs=run.n_jobs, start=run.start
     )
@@ -418,16 +423,21 @@ def solve_path(
         from .certify.proof_log import check_recordable, recorded, recording_limits
 
         check_recordable(cov, True)
-    with allowed_threads(n_jobs), as_listener(progress) as callback:
-        cov, callback = formed_or_interrupted(cov, budget, callback)
-        run = _Run(cov, budget, given, n_jobs, callback)
+    with (
+        allowed_threads(n_jobs),
+        as_listener(progress) as callback,
+        budget.ending() as inside,
+    ):
+        with budget.reading() as reading:
+            cov, callback = formed_or_interrupted(cov, reading, callback)
+        run = _Run(cov, inside, given, n_jobs, callback)
         if constraints is None:
             results = run.certified(1, k_max, {len(given): given})
         else:
             from .certify.constrained import solve_constrained_path
 
             results = solve_constrained_path(
-                cov, k_max, constraints, budget, run.options(), given
+                cov, k_max, constraints, inside, run.options(), given
             )
     if not _is_known_unchanged(cov):
         results = {k: _of_unread_data(result) for k, result in results.items()}

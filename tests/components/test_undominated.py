@@ -288,12 +288,12 @@ def test_shares_that_are_refused(options, message):
 
 def test_the_estimator_takes_it_and_says_so_once(cov):
     with pytest.warns(ConvergenceWarning) as said:
-        model = bs.SparsePCA(2, k=3).fit(dominated_data())
+        model = bs.SparsePCA(2, k=3, scheme="auto").fit(dominated_data())
     assert len(said) == 1
     assert "chosen together" in str(said[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        bs.SparsePCA(2, k=3, scheme="residual").fit(dominated_data())
+        bs.SparsePCA(2, k=3).fit(dominated_data())
     assert model.solution_.in_turn is not None
     assert model.r2_ == pytest.approx(
         bs.solve_components(cov, 3, 2, scheme="auto").r2, rel=1e-9
@@ -322,7 +322,8 @@ def test_what_was_not_proved_is_not_called_proved() -> None:
 def test_the_command_line_says_so(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     np.savetxt("data.csv", dominated_data(), delimiter=",", fmt="%.17g")
-    assert run(["fit", "data.csv", "-k", "3", "-n", "2", "-o", "out"]) == 0
+    auto = ["-n", "2", "--scheme", "auto"]
+    assert run(["fit", "data.csv", "-k", "3", *auto, "-o", "out"]) == 0
     out, err = capsys.readouterr()
     assert "2 components, --scheme auto" in out
     assert "were chosen together" in out
@@ -335,11 +336,11 @@ def test_the_command_line_says_so(tmp_path, monkeypatch, capsys):
     share = in_turn["explained_variance_ratio"]
     assert content["explained_variance_ratio"] >= share * (1 - 1e-12)
     assert run(["verify", "out", "data.csv"]) == 0
-    assert run(["report", "data.csv", "-k", "3", "-n", "2", "-o", "out.html"]) == 0
+    assert run(["report", "data.csv", "-k", "3", *auto, "-o", "out.html"]) == 0
     assert "were chosen together" in Path("out.html").read_text()
     # One whose components stay is that of "residual", and says so.
     np.savetxt("other.csv", overlapping_factors(), delimiter=",", fmt="%.17g")
-    assert run(["fit", "other.csv", "-k", "3", "-n", "2", "-o", "other"]) == 0
+    assert run(["fit", "other.csv", "-k", "3", *auto, "-o", "other"]) == 0
     assert "--scheme residual" in capsys.readouterr().out
     content = json.loads(Path("other/summary.json").read_text())
     assert content["scheme"] == "residual"
@@ -352,7 +353,7 @@ def test_the_command_line_compiles_what_the_look_needs(tmp_path, monkeypatch):
     np.savetxt("data.csv", dominated_data(), delimiter=",", fmt="%.17g")
     loaded: list[tuple[str, ...]] = []
     monkeypatch.setattr(loading, "load", lambda *names, **_: loaded.append(names))
-    words = ["fit", "data.csv", "-k", "3", "--time", "20"]
+    words = ["fit", "data.csv", "-k", "3", "--time", "20", "--scheme", "auto"]
     assert run([*words, "-n", "2"]) == 0
     assert set(prediction_search.KERNELS) <= set(loaded[0])
     loaded.clear()

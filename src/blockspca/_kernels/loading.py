@@ -11,6 +11,8 @@ import threading
 import time
 from contextlib import suppress
 
+from ..limits import stopped_clocks
+
 #: What `solve` may use of any matrix, with the settings it has by itself.
 PROVING = ("forest", "screen", "averaging", "schur_tree", "entry_shares")
 #: What it uses of some.
@@ -52,8 +54,9 @@ def load(*names: str, seconds: float | None = None) -> bool:
     if is_loaded(*names):
         return True
     if seconds is None:  # here and now: in a thread it takes a second longer
-        for name in names:
-            _load(name)
+        with stopped_clocks():
+            for name in names:
+                _load(name)
         _ready.update(names)
         return True
     with _lock:

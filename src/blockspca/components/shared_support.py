@@ -129,8 +129,13 @@ def solve_shared(
     given = None
     if start is not None:
         given = _checked_features(start, "start", k, cov)
-    with allowed_threads(check_n_jobs(n_jobs)), as_listener(progress) as tell:
-        cov = cov.formed(budget, budget.limits.memory)
+    with (
+        allowed_threads(check_n_jobs(n_jobs)),
+        as_listener(progress) as tell,
+        budget.ending(),
+    ):
+        with budget.reading() as reading:
+            cov = cov.formed(reading, reading.limits.memory)
         shared = SharedProblem.of(cov, k, r, rules)
         place = None if given is None else shared.places(given)
         found = _solve(shared, place, budget, tell)

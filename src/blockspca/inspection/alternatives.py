@@ -198,12 +198,13 @@ def alternatives(
         raise ValueError(f"within = {delta} is not below 1; pass 0.01 for 1 %.")
     max_sets = check_positive_integer(max_sets, "max_sets")
     n_jobs = check_n_jobs(n_jobs)
-    with allowed_threads(n_jobs):
-        cov = cov.formed(budget, budget.limits.memory)
+    with allowed_threads(n_jobs), budget.ending() as inside:
+        with budget.reading() as reading:
+            cov = cov.formed(reading, reading.limits.memory)
         best = solve(cov, k, limits=budget.left(), n_jobs=n_jobs)
-        budget.nodes += best.nodes
+        inside.nodes += best.nodes
         options = ProofOptions(settings=SETTINGS, n_jobs=n_jobs)
-        found = _Search(cov, best, delta, max_sets, budget, options).run()
+        found = _Search(cov, best, delta, max_sets, inside, options).run()
     if found.interrupted and not is_nested_call():
         sets = count(len(found), "set")
         warn_caller(
