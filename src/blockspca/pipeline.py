@@ -15,7 +15,7 @@ from ._validation import check_flag, check_n_jobs, check_seed, check_sparsity
 from ._warnings import is_nested_call, warn_caller
 from .blocks.block_solve import is_plug_in
 from .blocks.framework import solve_blocks
-from .blocks.power_steps import improved_by_power_steps
+from .blocks.power_steps import improved_by_power_steps, with_support
 from .blocks.strategies import ThresholdStrategy, as_strategy
 from .bounds.closed_form import MOMENT, ObviousBounds
 from .certificate import restated
@@ -43,6 +43,8 @@ SETTINGS = DEFAULT_SETTINGS
 
 #: Seconds for bounds of a run without proof: blocks of the paper's sets take longer.
 AT_NO_COST = 0.01
+#: The same of its searches, which take less than power steps then.
+NODES_AT_NO_COST = 1000
 
 
 def solve(
@@ -149,7 +151,7 @@ def solve(
         else:
             result = _solve_by_blocks(run, k, chosen, strategy, seed, certify)
             if is_default and not certify:
-                result = improved_by_power_steps(cov, result, given, inside)
+                result = run.improved(result)
     if result.status in PROVED and not _is_known_unchanged(cov):
         result = _of_unread_data(result)
     _tell_of_compilation(cut_short, [result])
@@ -213,6 +215,29 @@ class _Run:
                 )
             ),
         )
+
+    def improved(self, found: Result) -> Result:
+        """Improve what blocks found, without a proof, in less time than that takes.
+
+        By the chain with few nodes, which ends in a moment where the proof does; else
+        by power steps.
+        """
+        from .certify.results import certified_results
+
+        cov, k, known = self.cov, found.k, self.start
+        if found.status is not Status.FEASIBLE or cov.dask_source() is not None:
+            return found  # of dask arrays every step is a pass over the data
+        if k < SETTINGS.single_k_from:
+            limits, begun = self.budget.left(), {k: _better(cov, found, known)}
+            limits = replace(limits, nodes=min(NODES_AT_NO_COST, limits.nodes or 2**62))
+            walked = certified_results(
+                cov, range(k, k + 1), limits, begun, self.options()
+            )[k]
+            known = walked.support.tolist()
+            if walked.status not in (Status.FEASIBLE, Status.NODE_LIMIT):
+                stopped = None if walked.status in PROVED else walked.status
+                return with_support(cov, found, known, self.budget, stopped)
+        return improved_by_power_steps(cov, found, known, self.budget)
 
     def proved(self, k: int, incumbent: list[int]) -> Result:
         """Prove one k; its time is that of the whole call."""
