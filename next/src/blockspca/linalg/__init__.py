@@ -1,0 +1,1 @@
+"""Linear algebra: bounds on rounding, eigenvalues, rates of work, BLAS threads."""

@@ -1,0 +1,1 @@
+"""Evidence for bounds: its records, the file, and its verification."""

@@ -1,0 +1,1 @@
+"""Exact search: one tree, for all that needs one."""
