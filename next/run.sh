@@ -51,7 +51,7 @@ slow)
 claims)
     install
     BLOCKSPCA_CLAIMS_SECONDS=${1:?seconds} "$venv/bin/python" -m pytest tests/test_claims.py \
-        --hypothesis-profile=fresh -p no:xdist
+        --hypothesis-profile=fresh -p no:xdist -q -s
     ;;
 build)
     install

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import typer
+
+import blockspca
 from blockspca.cli import app
 from blockspca.io import FORMATS
 from blockspca.reproduction import TABLES as TABLES_OF_THE_PAPER
-
-import blockspca
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT = ROOT / "next" / "docs" / "promises.csv"

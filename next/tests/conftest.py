@@ -26,6 +26,9 @@ hypothesis.settings.register_profile(
     "push", max_examples=40, derandomize=True, deadline=None, database=None
 )
 hypothesis.settings.register_profile(
+    "mutants", max_examples=10, derandomize=True, deadline=None, database=None
+)
+hypothesis.settings.register_profile(
     "nightly", max_examples=1000, derandomize=True, deadline=None, database=None
 )
 hypothesis.settings.register_profile(

@@ -7,12 +7,15 @@ fresh ones until the time is over, and fails only for a wrong claim.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
+import re
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import hypothesis
@@ -43,6 +46,12 @@ class Call:
     contrast: bool = False
     signs: bool = True  # signs of features may be changed
 
+    @property
+    def names(self) -> set[str]:
+        """Return the public names that the call uses."""
+        names = {"Covariance", self.needs, *(["Limits"] if self.limits else [])}
+        return names | {"Constraints"} if self.rules else names
+
 
 def solve(**options: Any) -> Callable[[Case], Any]:
     def ask(case: Case) -> Any:
@@ -56,11 +65,6 @@ def paths(case: Case) -> Any:
     return bs.solve_path(
         case.cov, case.k, constraints=case.constraints, limits=case.limits
     )
-
-
-def from_a_start(case: Case) -> Any:
-    start = list(range(case.k))
-    return bs.solve(case.cov, case.k, start=start, limits=case.limits)
 
 
 def blocks(**options: Any) -> Call:
@@ -78,32 +82,15 @@ def components(
     **options: Any,
 ) -> Call:
     def ask(case: Case) -> Any:
-        given: dict[str, Any] = {"sweeps": sweeps} if sweeps else {}
-        given.update(options, constraints=case.constraints, limits=case.limits)
+        given = {"constraints": case.constraints, "limits": case.limits, **options}
+        given |= {"sweeps": sweeps} if sweeps else {}
         return bs.solve_components(case.cov, case.k, case.m, scheme=scheme, **given)
 
     def check(case: Case, answer: Any) -> None:
         claims.components(case, answer, scheme, swept=sweeps > 0)
 
-    return Call(
-        ask,
-        check,
-        "solve_components",
-        rules=rules,
-        limits=limits,
-        psd=True,
-        several=True,
-    )
-
-
-def shared(case: Case) -> Any:
-    return bs.solve_shared(
-        case.cov, case.k, case.m, constraints=case.constraints, limits=case.limits
-    )
-
-
-def alternatives(case: Case) -> Any:
-    return bs.alternatives(case.cov, case.k, within=case.share, limits=case.limits)
+    call = Call(ask, check, "solve_components", psd=True, several=True)
+    return replace(call, rules=rules, limits=limits)
 
 
 def importance(case: Case) -> Any:
@@ -116,30 +103,32 @@ def stability(case: Case) -> Any:
     return bs.stability(X, case.k, n_resamples=4, rng=0, limits=case.limits)
 
 
-def estimator(case: Case) -> Any:
-    model = bs.SparsePCA(case.m, k=case.k, scheme="residual", scale=False)
-    return model.fit(case.problem.given).result_
+def shared(**options: Any) -> Call:
+    def ask(case: Case) -> Any:
+        given = {"constraints": case.constraints, "limits": case.limits}
+        return bs.solve_shared(case.cov, case.k, case.m, **given)
+
+    return Call(ask, claims.shared, "solve_shared", several=True, **options)
 
 
-ONE = ("include", "exclude", "groups", "overlap", "nonnegative")
-PAIRS = (
-    ("include", "exclude"),
-    ("include", "groups"),
-    ("include", "overlap"),
-    ("include", "nonnegative"),
-    ("exclude", "groups"),
-    ("exclude", "overlap"),
-    ("exclude", "nonnegative"),
-    ("groups", "nonnegative"),
-    ("overlap", "nonnegative"),
-)
+def alternatives(limits: bool = False) -> Call:
+    def ask(case: Case) -> Any:
+        return bs.alternatives(case.cov, case.k, within=case.share, limits=case.limits)
+
+    return Call(ask, claims.alternatives, "alternatives", limits=limits)
+
+
+KINDS = ("include", "exclude", "groups", "overlap", "nonnegative")
+PAIRS = set(itertools.combinations(KINDS, 2)) - {("groups", "overlap")}
 CALLS: dict[str, Call] = {
     "covariance": Call(lambda case: case.cov, claims.covariance, "Covariance"),
     "solve": Call(solve(), evidence=True),
     "solve, limits": Call(solve(), limits=True, evidence=True),
     "solve, no proof": Call(solve(certify=False), limits=True),
     "solve, two cores": Call(solve(n_jobs=2)),
-    "solve, start": Call(from_a_start, limits=True),
+    "solve, start": Call(
+        lambda case: bs.solve(case.cov, case.k, start=list(range(case.k)))
+    ),
     "path": Call(paths, claims.path, "solve_path"),
     "path, limits": Call(paths, claims.path, "solve_path", limits=True),
     "path, rules": Call(paths, claims.path, "solve_path", rules=("exclude", "groups")),
@@ -154,7 +143,7 @@ CALLS: dict[str, Call] = {
             evidence=True,
             signs="nonnegative" not in kinds,
         )
-        for kinds in [(kind,) for kind in ONE] + list(PAIRS)
+        for kinds in [(kind,) for kind in KINDS] + sorted(PAIRS)
     },
     "rules, limits": Call(
         solve(), needs="Constraints", rules=("exclude", "groups"), limits=True
@@ -170,35 +159,20 @@ CALLS: dict[str, Call] = {
     "residual, sweeps": components("residual", sweeps=2),
     "orthogonal, sweeps": components("orthogonal", sweeps=2),
     "uncorrelated, sweeps": components("uncorrelated", sweeps=2),
-    "shared": Call(shared, claims.shared, "solve_shared", several=True),
-    "shared, limits": Call(
-        shared, claims.shared, "solve_shared", several=True, limits=True
-    ),
-    "shared, rules": Call(
-        shared, claims.shared, "solve_shared", several=True, rules=("include", "groups")
-    ),
-    "alternatives": Call(alternatives, claims.alternatives, "alternatives"),
-    "alternatives, limits": Call(
-        alternatives, claims.alternatives, "alternatives", limits=True
-    ),
+    "shared": shared(),
+    "shared, limits": shared(limits=True),
+    "shared, rules": shared(rules=("include", "groups")),
+    "alternatives": alternatives(),
+    "alternatives, limits": alternatives(limits=True),
     "importance": Call(importance, claims.importance, "feature_importance"),
     "importance, limits": Call(
         importance, claims.importance, "feature_importance", limits=True
     ),
     "stability": Call(stability, claims.stability, "stability", psd=True),
 }
-BUILT = [name for name, call in CALLS.items() if call.needs in bs.__all__]
-LIMITS = (
-    {"time": 0.0},
-    {"time": 1e-3},
-    {"gap": 1e-6},
-    {"gap": 0.01},
-    {"gap": 0.3},
-    {"work": 1e-9},
-    {"work": 1e-4},
-    {"work": 1e-2},
-    {"memory": 2**16},
-)
+BUILT = [name for name, call in CALLS.items() if call.names <= set(bs.__all__)]
+LIMITS = [{"time": t} for t in (0.0, 1e-3)] + [{"gap": g} for g in (1e-6, 0.01, 0.3)]
+LIMITS += [{"work": w} for w in (1e-9, 1e-4, 1e-2)] + [{"memory": 2**16}]
 
 
 @st.composite
@@ -216,29 +190,34 @@ def cases(draw: Any, call: Call) -> tuple[Case, str, int]:
     rules = draw(zoo.rules_for(problem.d, k, call.rules)) if call.rules else {}
     hypothesis.assume(len(judge.allowed(problem.d, k, rules)))
     limits = draw(st.sampled_from(LIMITS)) if call.limits else None
-    case = Case(
-        problem,
-        k,
-        rules,
-        bs.Limits(**limits) if limits else None,
-        m,
-        weight=draw(st.sampled_from([1.0, 0.1, 10.0])) if call.contrast else None,
-        share=draw(st.sampled_from([0.01, 0.0, 0.2])),
-    )
-    if call.contrast:  # the background is of the same family: samples of as many rows
+    limits = bs.Limits(**limits) if limits else None
+    weight = draw(st.sampled_from([1.0, 0.1, 10.0])) if call.contrast else None
+    share = draw(st.sampled_from([0.01, 0.0, 0.2]))
+    case = Case(problem, k, rules, limits, m, weight, share)
+    if call.contrast:  # the background is the next seed of the family
         hypothesis.assume(problem.family != "entries")
-    forms = len(zoo.VARIANTS) if problem.from_samples else 4
-    names = [name for name in zoo.VARIANTS[:forms] if call.signs or name != "signs"]
-    if call.contrast or call.check is claims.stability:
-        names = names[:1]
+    names = zoo.VARIANTS if problem.from_samples else zoo.VARIANTS[:4]
+    names = [name for name in names if call.signs or name != "signs"]
+    names = names[:1] if call.contrast or call.check is claims.stability else names
     return case, draw(st.sampled_from(names)), draw(st.integers(0, 500))
+
+
+def is_refusal(error: ValueError) -> bool:
+    """Tell whether a call refuses a problem, and says what to pass instead."""
+    words = re.search(r"\b(cannot|must|pass|use)\b", str(error))
+    return words is not None and not isinstance(error, np.linalg.LinAlgError)
 
 
 def judged(call: Call, case: Case, variant: str, pick: int) -> None:
     """Ask a call, and raise `WrongClaim` if a promise is broken."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        answer = call.ask(case)
+        try:
+            answer = call.ask(case)
+        except ValueError as error:
+            if not is_refusal(error):
+                raise
+            hypothesis.reject()
         call.check(case, answer)
         if call.evidence:
             claims.evidence(case, answer, pick)
@@ -256,7 +235,7 @@ def judged(call: Call, case: Case, variant: str, pick: int) -> None:
 def test_claims_hold(name: str) -> None:
     call = CALLS[name]
     if name not in BUILT:
-        pytest.skip(f"not built: {call.needs}")
+        pytest.skip(f"not built: {sorted(call.names - set(bs.__all__))}")
 
     @hypothesis.given(cases(call))
     def hold(drawn: tuple[Case, str, int]) -> None:
@@ -270,6 +249,8 @@ def test_claims_hold(name: str) -> None:
 def test_fresh_claims_hold() -> None:
     """Draw calls and examples until the time is over; only a wrong claim fails."""
     deadline = time.monotonic() + SECONDS
+    if not BUILT:
+        pytest.skip("not built: any call")
     others: dict[str, str] = {}
     examples = 0
 
@@ -284,6 +265,8 @@ def test_fresh_claims_hold() -> None:
             examples += 1
             try:
                 judged(CALLS[name], *drawn)
+            except hypothesis.errors.UnsatisfiedAssumption:
+                raise
             except claims.WrongClaim as error:
                 print(f"\nseed {number} of call {name!r}: {error}\n{drawn}")
                 raise
@@ -304,24 +287,15 @@ def test_fresh_claims_hold() -> None:
 def test_a_wrong_claim_is_noticed() -> None:
     """The checks themselves: a bound below the optimum, and a wrong objective."""
     case = Case(zoo.Problem("gaussian", 5, 1), k=2)
-
-    @dataclass(frozen=True)
-    class Told:
-        x: Any
-        support: Any
-        objective: float
-        upper_bound: float
-        status: Any
-        gap: float
-
     reached, x = judge.best(case.exact, 2)
-    status = type("Status", (), {"value": "optimal"})
-    told = Told(x, np.flatnonzero(x), reached, reached, status, 0.0)
-    claims.component(case, told)
-    low = replace(told, upper_bound=reached * (1 - 1e-12))
-    with pytest.raises(claims.WrongClaim, match="the bound"):
-        claims.component(case, low)
-    with pytest.raises(claims.WrongClaim, match="the objective"):
-        claims.component(case, replace(told, objective=reached * 1.001))
-    with pytest.raises(claims.WrongClaim, match="optimal"):
-        claims.component(case, replace(told, upper_bound=reached * 1.1, gap=0.1))
+    status = SimpleNamespace(value="optimal")
+    told = {"x": x, "support": np.flatnonzero(x), "status": status, "gap": 0.0}
+    told |= {"objective": reached, "upper_bound": reached}
+    claims.component(case, SimpleNamespace(**told))
+    for words, changes in {
+        "the bound": {"upper_bound": reached * (1 - 1e-12)},
+        "the objective": {"objective": reached * 1.001},
+        "optimal": {"upper_bound": reached * 1.1, "gap": 0.1},
+    }.items():
+        with pytest.raises(claims.WrongClaim, match=words):
+            claims.component(case, SimpleNamespace(**{**told, **changes}))

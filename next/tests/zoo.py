@@ -9,7 +9,7 @@ package that is tested.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -451,3 +451,38 @@ def rules_for(draw: Any, d: int, k: int, kinds: tuple[str, ...]) -> dict[str, An
     if "nonnegative" in kinds:
         rules["nonnegative"] = True
     return rules
+
+
+def altered(evidence: Any, pick: int) -> Any:
+    """Return the evidence with one number of it changed."""
+    leaves: list[tuple[Any, ...]] = []
+
+    def collect(value: Any, path: tuple[Any, ...]) -> None:
+        if is_dataclass(value):
+            for item in fields(value):
+                collect(getattr(value, item.name), (*path, item.name))
+        elif isinstance(value, np.ndarray):
+            leaves.extend((*path, index) for index in range(value.size))
+        elif isinstance(value, (tuple, list)):
+            for index, item in enumerate(value):
+                collect(item, (*path, index))
+        elif isinstance(value, (int, float, np.number)):
+            leaves.append(path)
+
+    def changed(value: Any, path: tuple[Any, ...]) -> Any:
+        if not path:
+            steps = (value - 1, value + 1, value * 0.999, -value, value * (1 - 1e-9))
+            return type(value)(steps[pick // len(leaves) % len(steps)])
+        if is_dataclass(value):
+            inner = changed(getattr(value, path[0]), path[1:])
+            return replace(value, **{path[0]: inner})
+        if isinstance(value, np.ndarray):
+            copy = value.copy()
+            copy.flat[path[0]] = changed(copy.flat[path[0]], ())
+            return copy
+        items = list(value)
+        items[path[0]] = changed(items[path[0]], path[1:])
+        return type(value)(items)
+
+    collect(evidence, ())
+    return changed(evidence, leaves[pick % len(leaves)]) if leaves else evidence

@@ -404,9 +404,9 @@ def solve_path(
 
     Every k is proved by that chain. Only k_max, from 30 on, is also proved by itself,
     by how many features each block can give and by searches of the duals. `solve` does
-    that for a k below 30, too, if at most 1000 features vary or time is limited, and
-    for every other k; above 500 it has no chain. So it may close a gap that a path has
-    left below k_max.
+    that for a k below 30, too, from 15 on, or if at most 1000 features vary or time is
+    limited, and for every other k; above 500 it has no chain. So it may close a gap
+    that a path has left below k_max.
 
     Parameters
     ----------

@@ -9,7 +9,22 @@ __version__ = "1.0.0.dev0"
 
 # Public names and their modules, imported on first use: importing the package is
 # instant, and numba or scikit-learn load only if a call needs them.
-_EXPORTS: dict[str, str] = {}
+_EXPORTS: dict[str, str] = {
+    "Constraints": "constraints",
+    "Covariance": "covariance",
+    "DataChangedError": "covariance",
+    "Event": "progress",
+    "Limits": "limits",
+    "Result": "result",
+    "SparsePCA": "estimator",
+    "SparsityPath": "sparsity_path",
+    "Status": "limits",
+    "VerificationError": "proof.verify",
+    "contrastive": "covariance",
+    "solve": "pipeline",
+    "solve_path": "pipeline",
+    "verify": "proof.verify",
+}
 _MODULES: tuple[str, ...] = ()
 
 __all__ = ["__version__", *_EXPORTS, *_MODULES]

@@ -83,7 +83,7 @@ class Run:
         self._status: Status | None = None
         self._told = -math.inf
         self._events: deque[Event] = deque()  # told by workers, not heard yet
-        self._thread, self._process = threading.get_ident(), os.getpid()
+        self._place = (threading.get_ident(), os.getpid())
         self._pool: ThreadPoolExecutor | None = None
         self._contexts = ExitStack()
 
@@ -164,7 +164,7 @@ class Run:
             return
         self._told = now
         self._events.append(replace(event, work=self.work))
-        if threading.get_ident() == self._thread:
+        if threading.get_ident() == self._place[0]:
             self._hear()
 
     def _hear(self) -> None:
@@ -184,9 +184,8 @@ class Run:
         item begins; `over` tells the workers to end between two slices.
         """
         todo = list(items)
-        alone = self.cores == 1 or len(todo) < 2
-        is_worker = threading.get_ident() != self._thread
-        if alone or is_worker or os.getpid() != self._process:
+        here = (threading.get_ident(), os.getpid())
+        if self.cores == 1 or len(todo) < 2 or here != self._place:
             return [function(item) for item in todo]
         if self._pool is None:
             self._pool = ThreadPoolExecutor(

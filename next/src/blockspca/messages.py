@@ -32,11 +32,6 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def percent(share: float) -> str:
-    """Return 0.6234 as '62.3 %'."""
-    return f"{share:.1%}".replace("%", " %")
-
-
 def gap_in_percent(gap: float) -> str:
     """Return a relative gap as text.
 

@@ -159,7 +159,7 @@ class Result:
         """Write the proof of the bound to a file; see `blockspca.proof.write`."""
         from .proof.write import write_proof
 
-        write_proof(path, data, [self])
+        write_proof(path, data, ([self], ()))
 
     def __repr__(self) -> str:
         return (

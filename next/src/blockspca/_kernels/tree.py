@@ -93,10 +93,11 @@ def is_below(B, start, n, tau, begin, state):
 
 
 @njit()
-def bound_suffixes(B, start, n, m, tau, upper, first, level, scratch, state):
+def bound_suffixes(B, start, n, m, tau, upper, first, rest, level, scratch, state):
     """Write first[level, t], a bound on the m-sets whose first feature is t.
 
-    The table has, for the features after t, bounds on the q-sets among them.
+    rest[level, t] bounds the (m − 1)-sets after t. The table has, for the features
+    after t, bounds on the q-sets among them.
     """
     largest, table = scratch[0], scratch[1]
     chosen = upper.shape[0] - 1 - m
@@ -111,6 +112,7 @@ def bound_suffixes(B, start, n, m, tau, upper, first, level, scratch, state):
             for a in range(1, width):
                 largest[a] += largest[a - 1]
         first[level, t] = -np.inf
+        rest[level, t] = table[m - 1]
         for q in range(min(m, n - t), 0, -1):
             value = own
             if q > 1:
@@ -164,12 +166,12 @@ FLOATS, TABLE, INTS = outputs(REAL, 1), outputs(REAL, 2), outputs(WHOLE, 1)
 @njit(
     WHOLE(
         inputs(REAL, 2), WHOLE, REAL, VECTOR, LABELS, LABELS, FLOATS, SETS, SETS, TABLE,
-        TABLE, INTS, INTS, SETS, INTS, WHOLE,
+        TABLE, TABLE, INTS, INTS, SETS, INTS, WHOLE,
     )
 )  # fmt: skip
 def explore(
-    A, k, tau, upper, group, room, B, levels, labels, first, scratch, keep, found,
-    listed, state, budget,
+    A, k, tau, upper, group, room, B, levels, labels, first, rest, scratch, keep,
+    found, listed, state, budget,
 ):  # fmt: skip
     """Search on from `state` until about `budget` entries of matrices were read.
 
@@ -180,7 +182,8 @@ def explore(
     group : (n,) the group of each feature, −1 for none; room : places in each group.
     B : flat memory of the levels' matrices and of a factor.
     levels : (3, k) start, size and the next feature to branch on, of each level.
-    labels, first : (k, n) feature of each column; bound on the sets that it begins.
+    labels, first, rest : (k, n) feature of each column, bound on the sets that it
+    begins, and on those of one feature less that come after it.
     scratch : (2, k + 1), keep : (n,) hold nothing from one call to the next.
     found : (k,) the set above τ that ended the search, of found_size ≤ k features.
     listed : (m, k) with m > 0 lists the sets above τ instead of ending at the first.
@@ -250,7 +253,9 @@ def explore(
             ):
                 n = 0
             else:
-                bound_suffixes(B, start, n, m, tau, upper, first, level, scratch, state)
+                bound_suffixes(
+                    B, start, n, m, tau, upper, first, rest, level, scratch, state
+                )
             levels[SIZE, level] = n
             levels[CURSOR, level] = 0
         t = levels[CURSOR, level]
@@ -262,11 +267,22 @@ def explore(
             continue
         if state[ENTRIES] >= stop_at:
             return PAUSED
+        pivot = start + t * n
+        remaining = tau - B[pivot + t]
+        top = largest_squares(
+            B, pivot + t + 1, pivot + n, -1, m - 1, np.inf, scratch[0]
+        )
+        state[ENTRIES] += n
+        smallest = scratch[0, m - 2]
+        least = (tau - rest[level, t]) * remaining - (top - smallest)
         g = group[labels[level, t]]
         if g >= 0 and places(group, room, g, level, levels, labels) > 1:
             g = -1
         kept = 0
         for a in range(t + 1, n):
+            square = B[pivot + a] * B[pivot + a]
+            if square <= least and square < smallest:
+                continue
             if g < 0 or group[labels[level, a]] != g:
                 keep[kept] = a
                 kept += 1
@@ -274,8 +290,6 @@ def explore(
         if begin + 2 * kept * kept > B.shape[0]:
             state[NEEDED] = begin + 2 * kept * kept
             return MEMORY
-        pivot = start + t * n
-        remaining = tau - B[pivot + t]
         for a in range(kept):
             i = keep[a]
             labels[level + 1, a] = labels[level, i]

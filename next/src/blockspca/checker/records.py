@@ -79,18 +79,16 @@ class Sets:
     groups: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 
-def allowance(k: int, upper: float, lowest: float, error: float) -> float:
+def allowance(k: int, size: float, error: float) -> float:
     """Return how far rounding may move the eigenvalues of k-sets in a tree.
 
-    The page derives it, in the section "Margins". A prover that finds no set above τ in
-    floating point claims upper = τ + 4 allowance(k, τ, …), so that a checker with up to
-    twice the `error` repeats its search.
+    The page derives it, in the paragraph "Margins".
 
     Parameters
     ----------
-    lowest : float
-        min A_ii over all features.
+    size : float
+        |U| + max(0, −min A_ii), or the largest |A_ij| of the tree if that is larger.
     error : float
         Of an entry, in absolute value.
     """
-    return 2.0**-50 * (k + 2) ** 2 * (abs(upper) + max(0.0, -lowest)) + k * error
+    return 2.0**-50 * (k + 2) ** 2 * size + k * error

@@ -37,8 +37,20 @@ Evidence = tuple[Record, ...]
 
 
 def margin(k: int, tau: float, lowest: float, error: float) -> float:
-    """Return what a tree at τ adds to τ to get its bound: four times the allowance."""
-    return 4 * allowance(k, tau, lowest, error)
+    """Return what a bound τ that was found in float64 needs to be checked.
+
+    A tree that finds no k-set above τ, with U_{k−1} ≤ τ, gives the bound τ + margin;
+    so does a closed form whose value is τ. A checker may then have entries with twice
+    the error. It is four times the allowance of a tree.
+
+    Parameters
+    ----------
+    lowest : float
+        min A_ii over all features.
+    error : float
+        `Covariance.entry_error`.
+    """
+    return 4 * allowance(k, abs(tau) + max(0.0, -lowest), error)
 
 
 def renumbered(evidence: Evidence, features: Sequence[int]) -> Evidence:

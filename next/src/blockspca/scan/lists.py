@@ -11,9 +11,10 @@ from ..validation import FloatArray, Indices
 class Lists:
     """The largest |A_ij|, j ≠ i, of every row.
 
-    Row i of an exact A has no |A_ij| that is larger by more than `error` than its
-    listed value; nor, if j is not listed, than the last value of the row. Ties with the
-    last value are broken in any way, but always in the same way.
+    No exact |A_ij| exceeds its listed value by more than `error`, nor, if j is not
+    listed, the last value of row i. Ties with the last value are broken in any way, but
+    always in the same way. Values are exact within `error` too, unless a scan in single
+    precision raises some at the end of a list; see `factor_lists`.
 
     Attributes
     ----------
@@ -41,6 +42,6 @@ class Lists:
 
     @property
     def complete_above(self) -> float:
-        """The least level above which every |A_ij| is listed, in both its rows."""
+        """A level above which every |A_ij| is listed, in both its rows."""
         full = self.indices[:, -1] >= 0
         return float(self.values[full, -1].max(initial=0.0))

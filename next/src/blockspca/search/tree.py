@@ -15,7 +15,12 @@ problem is again sparse PCA at the same τ, on B with m = k − |P|. A node does
   within the suffix and w the bound on (q − 1)-sets after t. They are lowered to
   upper[|P| + q] for q < m where that is at most τ;
 - **branch**: feature t is chosen if the bound on the m-sets that it begins is above τ;
-  the features after it stay.
+  the features after it stay if the *sum* lets them.
+
+**Sum.** Choosing t adds cc', c = B_·t / sqrt(τ − B_tt), to B, so opt_B'(q) ≤ opt_B(q) +
+the q largest c_j². With q = m − 1 a feature outside the q largest takes the place of
+the smallest of them; it stays only if that bound is then above τ. This saves time
+(Model 1, k = 5: 14 s become 8 s) and hardly a node, so a checker goes without it.
 
 The order of the features is made once, at the root, by their 2×2 bounds. A count of the
 nodes is all that a checker needs: it repeats the recursion.
@@ -58,6 +63,7 @@ with x the unit eigenvector of A_SS, because (Σ sqrt(d_i) |x_i|)² ≤ k x'Dx. 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -117,6 +123,12 @@ class Tree:
         lists: int = 0,
     ) -> None:
         self.tau, self._most = tau, memory // 8
+        self._again = partial(
+            Tree, matrix, k, root=root, label=label, room=room, memory=memory
+        )
+        if len(upper) != k + 1:
+            raise ValueError(f"upper has {len(upper)} bounds and must have {k + 1}")
+        self._upper = upper
         self.closed, self.failed = False, ""
         self.found: Indices | None = None
         self._root = np.asarray(root, dtype=np.int64)
@@ -157,7 +169,7 @@ class Tree:
         self._blocks = np.empty(max(64, min(4 * n * n, self._most)))
         self._levels = np.zeros((3, k), dtype=np.int64)
         self._labels = np.zeros((k, n), dtype=np.int64)
-        self._first = np.zeros((k, n))
+        self._first, self._rest = np.zeros((k, n)), np.zeros((k, n))
         self._set = np.zeros(k, dtype=np.int64)
         self._scratch = np.zeros((2, k + 1)), np.zeros(n, dtype=np.int64)
 
@@ -174,6 +186,15 @@ class Tree:
             return None
         W = np.linalg.solve(factor, matrix.take(root, 0).take(rest, 1))
         return inner + W.T @ W
+
+    @property
+    def order(self) -> Indices:
+        """The root and then the features in the order of branching."""
+        return np.append(self._root, self._columns)
+
+    def at(self, tau: float) -> Tree:
+        """Return a new search of the same features at another τ."""
+        return self._again(tau, self._upper)
 
     @property
     def ended(self) -> bool:
@@ -209,6 +230,7 @@ class Tree:
                 self._levels,
                 self._labels,
                 self._first,
+                self._rest,
                 *self._scratch,
                 self._set,
                 self._listed,

@@ -1,0 +1,1 @@
+"""Upper bounds on opt(k) that need no search for a support."""

@@ -1,0 +1,5 @@
+"""The command line: blockspca fit DATA."""
+
+from .main import main
+
+__all__ = ["main"]

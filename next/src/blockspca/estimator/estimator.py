@@ -1,0 +1,123 @@
+"""SparsePCA: several components of data, each with a proof, by scikit-learn's rules."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..components import solve_components
+from ..covariance import Covariance
+from ..messages import warn_caller
+from ..validation import FloatArray
+
+
+class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Sparse PCA with a proof of how good each component is.
+
+    Component j is the unit vector with at most k nonzeros whose score explains most of
+    the variance that the scores of the components before it do not explain.
+
+    Parameters
+    ----------
+    n_components : int
+    k : int, or a share of the features below 1
+        Features of each component. The default of 10 becomes the number of features
+        of data that have fewer.
+    scale : bool
+        Divide each column by its standard deviation: solve for correlations.
+    limits : Limits or float, optional
+        A number is seconds. The default is ``Limits(work=30)``.
+    n_jobs : int, optional
+        Number of cores; None is all.
+    verbose : bool
+        Write a log of the proof.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+    solution_ : Components
+    mean_, scale_ : arrays of shape (n_features,)
+    explained_variance_, explained_variance_ratio_ : arrays of shape (n_components,)
+        Variance of each score beyond those before it, and its share of the total.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from blockspca import SparsePCA
+    >>> model = SparsePCA(n_components=2, k=3, scale=True).fit(load_wine().data)
+    >>> model.components_.shape, [r.status.value for r in model.solution_.results]
+    ((2, 13), ['optimal', 'optimal'])
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        k: int | float = 10,
+        *,
+        scale: bool = False,
+        limits: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.k = k
+        self.scale = scale
+        self.limits = limits
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find and prove the components of X, of shape (n_samples, n_features)."""
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32],
+            ensure_min_samples=2,
+        )  # fmt: skip
+        names = getattr(self, "feature_names_in_", None)
+        cov = Covariance.from_data(X, scale=self.scale, feature_names=names)
+        # Defaults fit all data; numbers that a user chose must fit.
+        d = cov.n_features
+        solution = solve_components(
+            cov,
+            min(2, d) if self.n_components == 2 else self.n_components,
+            min(10, d) if self.k == 10 else self.k,
+            limits=self.limits,
+            n_jobs=self.n_jobs,
+            progress=True if self.verbose else None,
+        )
+        self.solution_ = solution
+        self.components_ = solution.components
+        self.explained_variance_ = solution.adjusted_explained_variance
+        self.explained_variance_ratio_ = solution.explained_variance_ratio
+        self.mean_, self.scale_ = np.asarray(cov.mean), np.asarray(cov.scale)
+        self._n_features_out = len(solution)
+        unproved = [
+            j for j, r in enumerate(solution.results, 1) if r.status.value != "optimal"
+        ]
+        if unproved:
+            warn_caller(
+                f"components {unproved} are not proved optimal; solution_ has the "
+                "gaps. Use larger limits, for example limits=Limits(work=300)."
+            )
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the scores of X on the components, of shape (n_samples, m)."""
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+        loadings = (self.components_ / self.scale_).T
+        scores: FloatArray = X @ loadings - self.mean_ @ loadings
+        return scores

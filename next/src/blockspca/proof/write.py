@@ -1,0 +1,132 @@
+"""Writes proofs to a file: docs/proof-format.md, section 2."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..checker.problem import FORMAT, RULES, VERSION
+from .evidence import Average, Record, Tree
+
+if TYPE_CHECKING:
+    from ..result import Result
+
+ROOM = 2.0**-31  # of an objective in a file, for the rounding of the checker
+NAMES = {kind: rule for rule, (kind, _) in RULES.items()}
+
+Vectors = Sequence[tuple[Sequence[int], Sequence[float]]]
+
+
+def write_proof(
+    path: str | Path, data: Any, *parts: tuple[Sequence[Result], Vectors]
+) -> None:
+    """Write a proof file that anybody can check who has the data.
+
+    Parameters
+    ----------
+    path : path
+        The file; it is replaced once the whole proof is written.
+    data : array, table or file
+        The data of the results. They must be what the covariance was made from.
+    *parts : pairs (results, vectors)
+        Each becomes one proof: results for the same matrix, and the vectors (features,
+        loadings) whose scores were taken off it before.
+    """
+    first = parts[0][0][0]
+    proofs = [_proof(results, vectors) for results, vectors in parts]
+    n, d = first.identity.shape
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "data": {"sha256": first.identity.sha256(data), "samples": n, "features": d},
+        "proofs": proofs,
+    }
+    path = Path(path)
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        unfinished.write_text(json.dumps(document) + "\n", encoding="utf-8")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _proof(results: Sequence[Result], vectors: Vectors) -> dict[str, Any]:
+    result = results[0]
+    identity, sets = result.identity, result.sets
+    if identity is None or identity.weighted:
+        raise ValueError(
+            "write_proof cannot name the matrix of this result: it was not made from "
+            "data or a matrix alone; use verify(result, cov)."
+        )
+    if sets.include:
+        raise ValueError(
+            "write_proof does not support include; use verify(result, cov)."
+        )
+    problem: dict[str, Any] = {"kind": identity.kind}
+    if identity.kind == "data":
+        for key in ("center", "scale", "ddof"):
+            problem[key] = getattr(identity, key)
+    if vectors:
+        problem["residual"] = [_vector(i, x) for i, x in vectors]
+    if sets.without:
+        problem["without"] = list(sets.without)
+    if sets.groups:
+        problem["groups"] = [
+            {"most": most, "features": sorted(features)}
+            for most, features in sets.groups
+        ]
+    records: list[Record] = []
+    for each in results:
+        records += [record for record in each.bound.evidence if record not in records]
+    return {
+        "problem": problem,
+        "claims": [_claim(each) for each in results],
+        "records": [_record(record) for record in records],
+    }
+
+
+def _vector(features: Sequence[int], x: Sequence[float]) -> dict[str, Any]:
+    order = np.argsort(features)
+    return {
+        "support": [int(features[i]) for i in order],
+        "x": [float(x[i]).hex() for i in order],
+    }
+
+
+def _claim(result: Result) -> dict[str, Any]:
+    if not result.bound.evidence or not math.isfinite(result.upper_bound):
+        raise ValueError(
+            f"write_proof cannot write k = {result.k}: its bound has no evidence; use "
+            "larger limits."
+        )
+    lower = result.objective - ROOM * abs(result.objective)
+    return {
+        "k": result.k,
+        **_vector(result.support.tolist(), result.x[result.support].tolist()),
+        "objective": lower.hex(),
+        "upper": float(result.upper_bound).hex(),
+    }
+
+
+def _record(record: Record) -> dict[str, Any]:
+    if type(record) not in NAMES:
+        raise ValueError(
+            f"write_proof cannot write k = {record.k}: files have no dual records yet; "
+            "use verify(result, cov)."
+        )
+    fields: dict[str, Any] = {
+        "rule": NAMES[type(record)],
+        "k": record.k,
+        "upper": float(record.upper).hex(),
+    }
+    if isinstance(record, Average):
+        fields["smaller"] = record.smaller
+    if isinstance(record, Tree):
+        fields |= {"features": list(record.features), "nodes": record.nodes}
+    return fields

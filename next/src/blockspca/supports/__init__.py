@@ -1,0 +1,1 @@
+"""Good supports, found before any proof; nothing is proved here."""

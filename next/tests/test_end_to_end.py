@@ -1,0 +1,102 @@
+"""The whole way of a user: data, components, verification, proof, checker, command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import blockspca as bs
+
+SOURCE = str(Path(bs.__file__).parents[1])
+
+
+def python(*arguments):
+    """Run a module of the package as a user would."""
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    return subprocess.run(
+        [sys.executable, "-m", *map(str, arguments)],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return load_wine(as_frame=True).data
+
+
+@pytest.fixture(scope="module")
+def model(wine):
+    return bs.SparsePCA(n_components=2, k=3, scale=True).fit(wine)
+
+
+def test_fit_is_proved_and_verified(model, wine):
+    assert [r.status for r in model.solution_.results] == [bs.Status.OPTIMAL] * 2
+    assert "flavanoids" in model.solution_.results[0].features
+    cov = bs.Covariance.from_data(wine, scale=True)
+    assert all(check.holds for check in model.solution_.verify(cov))
+
+
+def test_scores_have_the_variance_that_is_told(model, wine):
+    scores = model.transform(wine)
+    told = model.solution_.explained_variance
+    assert scores.var(axis=0, ddof=1) == pytest.approx(told)
+    assert np.linalg.det(np.cov(scores.T)) == pytest.approx(
+        model.explained_variance_.prod()
+    )
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".csv"])
+@pytest.mark.parametrize("how", ["--explain", "--exact"])
+def test_a_proof_is_checked_without_the_library(model, wine, tmp_path, suffix, how):
+    data, proof = tmp_path / f"wine{suffix}", tmp_path / "wine.proof"
+    if suffix == ".npy":
+        np.save(data, wine.to_numpy())
+    else:
+        wine.to_csv(data, index=False)
+    model.solution_.write_proof(proof, wine)
+    verdict = python("blockspca.checker", proof, data, how)
+    assert verdict.returncode == 0, verdict.stdout + verdict.stderr
+    assert verdict.stdout.count("ACCEPTED: ") == 2
+
+    forged = json.loads(proof.read_text())
+    lower = float.fromhex(forged["proofs"][1]["claims"][0]["objective"]) * 0.999
+    for name in ("objective", "upper"):
+        forged["proofs"][1]["claims"][0][name] = lower.hex()
+    forged["proofs"][1]["records"][-1]["upper"] = lower.hex()
+    proof.write_text(json.dumps(forged))
+    verdict = python("blockspca.checker", proof, data, how)
+    assert verdict.returncode == 1
+    assert verdict.stdout.startswith("NOT ACCEPTED: ")
+
+
+def test_a_command_does_all_of_it(wine, tmp_path):
+    data, proof = tmp_path / "wine.csv", tmp_path / "wine.proof"
+    wine.to_csv(data, index=False)
+    fit = python("blockspca", "fit", data, "-k", 3, "--scale", "--proof", proof)
+    assert fit.returncode == 0, fit.stderr
+    assert fit.stdout.count("optimal") == 2
+    assert "flavanoids" in fit.stdout
+    assert python("blockspca.checker", proof, data).returncode == 0
+
+
+def test_the_command_names_what_is_wrong(tmp_path):
+    (tmp_path / "empty.txt").write_text("")
+    fit = python("blockspca", "fit", tmp_path / "empty.txt")
+    assert fit.returncode == 2
+    assert fit.stderr.startswith("blockspca: ")
+    assert "must be a .csv or .npy file" in fit.stderr
+
+
+@parametrize_with_checks([bs.SparsePCA()])
+def test_scikit_learn_accepts_the_estimator(estimator, check):
+    check(estimator)
