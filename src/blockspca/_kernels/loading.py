@@ -9,9 +9,8 @@ from __future__ import annotations
 import importlib
 import threading
 import time
-from contextlib import suppress
-
-from ..limits import stopped_clocks
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
 
 #: What `solve` may use of any matrix, with the settings it has by itself.
 PROVING = ("forest", "screen", "averaging", "schur_tree", "entry_shares")
@@ -44,6 +43,9 @@ _failed: dict[str, Exception] = {}  # of imports that ended so
 _cut_short: list[tuple[str, ...]] = []  # modules for which there was no time
 _lock = threading.Lock()
 
+#: Context of compiling here and now; `pipeline` stops the clocks of limits in it.
+around: Callable[[], AbstractContextManager[None]] = nullcontext
+
 
 def load(*names: str, seconds: float | None = None) -> bool:
     """Import modules of this package; False if the seconds did not suffice.
@@ -54,7 +56,7 @@ def load(*names: str, seconds: float | None = None) -> bool:
     if is_loaded(*names):
         return True
     if seconds is None:  # here and now: in a thread it takes a second longer
-        with stopped_clocks():
+        with around():
             for name in names:
                 _load(name)
         _ready.update(names)
