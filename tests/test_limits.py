@@ -402,3 +402,13 @@ def test_work_of_a_call_ends_with_it():
         assert Deadline(None).passed()
         assert inside.of_a_call().time == 0.0
     assert not Deadline(None).passed()
+
+
+def test_what_ends_in_another_process_knows_the_time_of_the_call():
+    whole = Budget(Limits(time=10, nodes=10))
+    with whole.ending() as inside:
+        assert inside.remaining() is None
+        assert 9 < inside.ends_in() <= 10
+        assert Deadline(1.0).ends_in() <= 1
+    assert Deadline(None).ends_in() is None
+    assert Deadline(2.0).ends_in() <= 2

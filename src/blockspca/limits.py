@@ -183,6 +183,17 @@ class Deadline:
             return None
         return max(0.0, self.seconds - self.used())
 
+    def ends_in(self) -> float | None:
+        """Seconds until it passes by its own clock or by one that calls its work off.
+
+        For other processes, which no clock of this one reaches.
+        """
+        left = self.remaining()
+        outer = self._event.ends_in() if isinstance(self._event, Deadline) else None
+        if left is None or outer is None:
+            return outer if left is None else left
+        return min(left, outer)
+
     def within(self, seconds: float) -> Deadline:
         """A deadline that passes after so many seconds, or with this one if sooner."""
         left = self.remaining()
