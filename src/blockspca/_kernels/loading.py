@@ -11,8 +11,6 @@ import threading
 import time
 from contextlib import suppress
 
-from ..limits import stopped_clocks
-
 #: What `solve` may use of any matrix, with the settings it has by itself.
 PROVING = ("forest", "screen", "averaging", "schur_tree", "entry_shares")
 #: What it uses of some.
@@ -54,9 +52,8 @@ def load(*names: str, seconds: float | None = None) -> bool:
     if is_loaded(*names):
         return True
     if seconds is None:  # here and now: in a thread it takes a second longer
-        with stopped_clocks():
-            for name in names:
-                _load(name)
+        for name in names:
+            _load(name)
         _ready.update(names)
         return True
     with _lock:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from .._messages import interruption
 from .._validation import FloatArray, check_count, check_flag, check_n_jobs, pandas_for
 from .._warnings import is_nested_call, warn_caller
+from ..bound_names import BoundName
 from ..certificate import restated
 from ..certify.proof_log import recording_limits
 from ..certify.verification import Verification
@@ -543,7 +544,7 @@ def collect(
         adjusted_explained_variance=adjusted,
         total_variance=float(cov.diagonal().sum()),
         joint_upper_bound=math.inf,
-        joint_bound_name="",
+        joint_bound_name=BoundName.NONE,
         scheme=as_given(scheme),
         r2=predicted(cov, components),
         first=first,
