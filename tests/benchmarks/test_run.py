@@ -36,6 +36,7 @@ def test_every_case_is_a_file(runner):
         "proof_mutants",
         "mutation",
         "mutants",
+        "first_contact",
     }  # scripts of their own
     files = {path.stem for path in FOLDER.glob("*.py")} - other
     assert files == set(runner.CASES)
