@@ -108,10 +108,10 @@ def fit_components(
     k, n_components, scheme = asked.sparsity(), asked.n_components, asked.scheme
     constraints = constraining.read(loaded)
     with display.working("Loading the solver"):
+        from ..components import solve_components
         from ..components.prediction_search import KERNELS
         from ..components.requests import as_many_as_vary, features_wanted
         from ..components.scheme_names import IN_TURN, as_scheme
-        from ..components import solve_components
         from ..covariance.pca import pca_variances
         from ..limits import Budget
     n_components = as_many_as_vary(n_components, loaded.cov)
