@@ -1,5 +1,6 @@
 #!/bin/sh
 # Sets up what a task needs, in a virtual environment of its own, and runs the task.
+#   sh run.sh demo                         fit wine, write a proof, check it
 #   sh run.sh test [ARGUMENTS OF PYTEST]   lint, types, doctests, the test suite
 #   sh run.sh slow                         tests that are marked slow
 #   sh run.sh claims SECONDS               fresh examples of the claims, never the same
@@ -37,6 +38,17 @@ run_tests() {
 }
 
 case $task in
+demo)
+    install
+    python=$(cd "$venv/bin" && pwd)/python
+    trial=$(mktemp -d)
+    trap 'rm -rf "$trial"' EXIT
+    cd "$trial"
+    "$python" -c 'from sklearn.datasets import load_wine
+load_wine(as_frame=True).data.to_csv("wine.csv", index=False)'
+    "$python" -m blockspca fit wine.csv -k 3 --scale --proof wine.proof
+    "$python" -m blockspca.checker wine.proof wine.csv --explain
+    ;;
 test)
     install
     "$venv/bin/ruff" check .
@@ -66,7 +78,7 @@ build)
     ls dist
     ;;
 *)
-    echo "run.sh: unknown task '$task'; use 'test', 'slow', 'claims' or 'build'." >&2
+    echo "run.sh: unknown task '$task'; use 'demo', 'test', 'slow', 'claims' or 'build'." >&2
     exit 2
     ;;
 esac

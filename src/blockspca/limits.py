@@ -219,6 +219,16 @@ class Deadline:
         left = self.remaining()
         return left is None or seconds <= left
 
+    def loads(self, load: Callable[..., bool], *names: str) -> bool:
+        """Call load(*names, seconds=…), which tells whether it ended in time.
+
+        Where there is no limit on it, as beside one on nodes, it takes no time at all.
+        """
+        if self.affords(math.inf):
+            with stopped_clocks():
+                return load(*names, seconds=None)
+        return load(*names, seconds=self.remaining())
+
     # -- steps of unknown length, such as those of an ascent -----------------------
 
     def affords_step(self) -> bool:
@@ -326,8 +336,8 @@ class Budget(Deadline):
             raise StepLimitReached
 
     def wait_for(self, load: Callable[..., bool], *names: str) -> None:
-        """Call load(*names, seconds=…), which tells whether it ended in time."""
-        if not load(*names, seconds=self.remaining()):
+        """Load kernels, or raise `LimitReached`; see `Deadline.loads`."""
+        if not self.loads(load, *names):
             raise LimitReached(Status.TIME_LIMIT)
 
     # -- what is left --------------------------------------------------------------

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ._kernels import loading
 from ._kernels.loading import times_cut_short
 from ._messages import interruption
 from ._validation import check_flag, check_n_jobs, check_seed, check_sparsity
@@ -25,7 +24,7 @@ from .constraint_rules import Rules
 from .constraints import Constraints, checked, feature_indices
 from .covariance.covariance import Covariance, as_covariance, refuse_constant
 from .covariance.formed import formed_or_interrupted
-from .limits import Budget, Limits, as_limits, stopped_clocks
+from .limits import Budget, Limits, as_limits
 from .numerics.linalg import on_support
 from .numerics.threads import allowed_threads
 from .progress import Listener, as_listener
@@ -46,9 +45,6 @@ SETTINGS = DEFAULT_SETTINGS
 AT_NO_COST = 0.01
 #: The same of its searches, which take less than power steps then.
 NODES_AT_NO_COST = 1000
-
-# Kernels import nothing else, and cannot ask for it.
-loading.around = stopped_clocks
 
 
 def solve(

@@ -9,8 +9,7 @@ from __future__ import annotations
 import importlib
 import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 
 #: What `solve` may use of any matrix, with the settings it has by itself.
 PROVING = ("forest", "screen", "averaging", "schur_tree", "entry_shares")
@@ -43,9 +42,6 @@ _failed: dict[str, Exception] = {}  # of imports that ended so
 _cut_short: list[tuple[str, ...]] = []  # modules for which there was no time
 _lock = threading.Lock()
 
-#: Context of compiling here and now; `pipeline` stops the clocks of limits in it.
-around: Callable[[], AbstractContextManager[None]] = nullcontext
-
 
 def load(*names: str, seconds: float | None = None) -> bool:
     """Import modules of this package; False if the seconds did not suffice.
@@ -56,9 +52,8 @@ def load(*names: str, seconds: float | None = None) -> bool:
     if is_loaded(*names):
         return True
     if seconds is None:  # here and now: in a thread it takes a second longer
-        with around():
-            for name in names:
-                _load(name)
+        for name in names:
+            _load(name)
         _ready.update(names)
         return True
     with _lock:

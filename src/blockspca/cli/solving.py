@@ -112,7 +112,6 @@ def fit_components(
         from ..components.prediction_search import KERNELS
         from ..components.requests import as_many_as_vary, features_wanted
         from ..components.scheme_names import IN_TURN, as_scheme
-        from ..components.solve import interrupted_jointly
         from ..covariance.pca import pca_variances
         from ..limits import Budget
     n_components = as_many_as_vary(n_components, loaded.cov)
@@ -146,6 +145,8 @@ def fit_components(
         try:
             _ = components.joint_upper_bound  # computed when it is read
         except KeyboardInterrupt:
+            from ..components.solve import interrupted_jointly
+
             components = interrupted_jointly(components)
     seconds = budget.elapsed()
     pca = None

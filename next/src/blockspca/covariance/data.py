@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..scan import Lists
 
 STRIPE = 256  # rows of A: wide enough for BLAS, few enough for the cache
+CACHE = 2**15  # numbers that several passes read while they are in the cache
 PRODUCTS = 64  # that a kernel adds up before it adds to A
 
 
@@ -179,8 +180,12 @@ class DenseData(OfTable):
         C = np.empty(self.table.shape)
         centre = centring(m, twice=True)
 
+        step = max(1, CACHE // self.n_features)
+
         def write(block: FloatArray, start: int) -> int:
-            centre(block, start, C[start : start + len(block)])
+            for at in range(0, len(block), step):
+                part = block[at : at + step]
+                centre(part, start + at, C[start + at : start + at + len(part)])
             return 0
 
         self.table.total(write)

@@ -139,7 +139,9 @@ class EntrySearch:
             worked = self._work(node, deadline)
             self.nodes += 1
             is_raised = self.best_value > max(before, self.tau - self.slack)
-            if is_raised and not self.repeats and self.raised < _MOST_RAISED:
+            # Late it would lose what the nodes so far have proved.
+            is_late = 2 * self.nodes > most_nodes or self.raised == _MOST_RAISED
+            if is_raised and not self.repeats and not is_late:
                 self._raise_target()
                 continue
             # What is open covers all that is not closed, whenever this ends.
