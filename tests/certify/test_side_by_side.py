@@ -6,6 +6,7 @@ import _thread
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
