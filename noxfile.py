@@ -21,7 +21,8 @@ def tests(session: nox.Session) -> None:
 def lowest(session: nox.Session) -> None:
     """Run tests with the lowest version of every dependency."""
     extras = ".[plot,report,explore,files,sdp,abess,anndata,data,dask]"
-    tools = ("scanpy", "polars", "pytest", "pytest-xdist", "hypothesis")
+    tools = ("scanpy", "polars", "pytest", "pytest-xdist", "pytest-timeout")
+    tools += ("hypothesis",)
     session.install("-c", "tests/lowest.txt", "-e", extras, *tools)
     chosen = session.posargs or ["tests/certify", "tests/io", "tests/plotting"]
     session.run("pytest", "--numprocesses", "auto", *chosen)

@@ -227,4 +227,4 @@ def test_an_overlap_that_disjoint_components_cannot_have_names_the_fix():
     A = np.diag(np.arange(9.0, 0.0, -1.0)) + 0.1
     rules = bs.Constraints(overlap_with=[0, 1, 2, 3], min_overlap=3)
     with pytest.raises(ValueError, match="each with an overlap_with of its own"):
-        bs.solve_components(A, 4, 2, constraints=rules)
+        bs.solve_components(A, 4, 2, scheme="disjoint", constraints=rules)

@@ -165,7 +165,7 @@ def test_a_background_that_does_not_fit_is_refused(X):
     with pytest.raises(ValueError, match=r"the same features|11 features"):
         SparsePCA(1, k=3).fit(X, background=X[:, :11])
     with pytest.raises(ValueError, match="'auto' cannot be combined"):
-        SparsePCA(1).fit(X, background=X)
+        SparsePCA(1, k="auto").fit(X, background=X)
     with pytest.raises(ValueError, match="background_weight"):
         SparsePCA(1, k=3, background_weight=-1.0).fit(X, background=X)
     matrix = np.cov(X.T)

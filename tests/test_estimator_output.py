@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -23,6 +25,8 @@ from blockspca import SparsePCA, plotting
 from blockspca._estimator_output import warn_if_not_proved
 from blockspca._messages import proof_in_words
 from blockspca.certificate import is_left_by_rounding
+from blockspca.limits import DEFAULT_LIMITS
+from blockspca.status import is_within_gap
 
 
 @pytest.fixture(scope="module")
@@ -110,22 +114,35 @@ def test_colours_of_numbers_and_of_labels(X) -> None:
         plotting.plot_scores(X[:, :2], color=["a", "b", "c"])
 
 
-def test_time_is_no_advice_where_a_proof_ended_by_itself() -> None:
+def warning_of(*results: bs.Result, wanted: int = 1, **more: Any) -> str:
+    """The warning; it has a sentence on what happened and one on what to do."""
+    with pytest.warns(ConvergenceWarning) as said:
+        warn_if_not_proved(results, wanted, **{"by_default": True, **more})
+    (warning,) = said
+    text = str(warning.message)
+    assert text.count(". ") == 1
+    assert text.endswith(".")
+    return text
+
+
+def test_a_proof_that_ended_by_itself_says_nothing_of_time() -> None:
     ended = bs.Result(
         x=np.array([1.0, 0.0]),
         support=np.array([0]),
         objective=1.0,
-        upper_bound=1.0 + 3e-8,
+        upper_bound=1.0 + 3e-5,
         status=bs.Status.FEASIBLE,
         k=1,
         n_features=2,
     )
-    with pytest.warns(ConvergenceWarning, match="gap of 3e-08.*does not help") as said:
-        warn_if_not_proved([ended], 1, by_default=True)
-    assert "time=60" not in str(said[0].message)
+    text = warning_of(ended)
+    assert "the proof ended by itself, with a gap of 3e-05. Accept such a gap" in text
+    assert text.endswith(", for example limits=Limits(gap=4e-05).")
+    text = warning_of(replace(ended, upper_bound=2.0), seconds=70.0)
+    assert text.endswith("for example limits=Limits(time=700).")
 
 
-def test_a_minute_is_no_advice_after_a_longer_fit() -> None:
+def test_advice_after_a_limit() -> None:
     """Who had waited for 273 s was told to give the proof 60."""
     stopped = bs.Result(
         x=np.array([1.0, 0.0]),
@@ -136,12 +153,22 @@ def test_a_minute_is_no_advice_after_a_longer_fit() -> None:
         k=1,
         n_features=2,
     )
-    with pytest.warns(ConvergenceWarning, match="after 273 s, with a gap") as said:
-        warn_if_not_proved([stopped], 1, by_default=True, seconds=273.0)
-    assert "time=60" not in str(said[0].message)
-    assert "limits=Limits(gap=0.01)" in str(said[0].message)
-    with pytest.warns(ConvergenceWarning, match=r"limits=Limits\(time=60\)"):
-        warn_if_not_proved([stopped], 1, by_default=True, seconds=2.0)
+    nodes = DEFAULT_LIMITS.nodes
+    text = warning_of(stopped, seconds=273.0)
+    # It had a share of the limit, which was not reached.
+    assert f"used up their share of the default limit of {nodes:,} nodes, after" in text
+    all_of_them = warning_of(replace(stopped, nodes=nodes), wanted=2)
+    assert "Only 1 of 2 components were found, and 1 of 1 " in all_of_them
+    assert f": the default limit of {nodes:,} nodes was reached, with" in all_of_them
+    for advice in (text, all_of_them):
+        assert (
+            f"Raise the limit, for example limits=Limits(nodes={10 * nodes})" in advice
+        )
+        (gap,) = re.findall(r"limits=Limits\(gap=(.*)\)\.", advice)
+        assert is_within_gap(1.0, 1.03, float(gap))
+        assert float(gap) <= 0.04
+    interrupted = replace(stopped, status=bs.Status.INTERRUPTED, upper_bound=np.inf)
+    assert warning_of(interrupted).endswith("Let the fit run longer.")
 
 
 def test_a_lack_of_memory_is_no_lack_of_time() -> None:
@@ -149,15 +176,15 @@ def test_a_lack_of_memory_is_no_lack_of_time() -> None:
     stopped = replace(
         stopped, status=bs.Status.MEMORY_LIMIT, upper_bound=3.0, certificate=None
     )
-    with pytest.warns(ConvergenceWarning, match=r"Raise limits\.memory, or say with"):
-        warn_if_not_proved([stopped], 1, by_default=False)
+    text = warning_of(stopped, by_default=False)
+    assert text.endswith("Raise limits.memory, or accept a gap, for example gap=0.6.")
 
 
 def test_a_gap_that_rounding_leaves_is_called_so():
-    """Eight factors, each a third of the one before: the fourth is near rounding."""
+    """Eight factors, each 1/30 of the one before: the fourth is near rounding."""
     rng = np.random.default_rng(0)
-    factors = rng.normal(size=(200, 8)) * 3.0 ** -np.arange(8)
-    X = factors @ rng.normal(size=(8, 60)) + 0.02 * rng.normal(size=(200, 60))
+    factors = rng.normal(size=(200, 8)) * 30.0 ** -np.arange(8)
+    X = factors @ rng.normal(size=(8, 60)) + 0.001 * rng.normal(size=(200, 60))
     with pytest.warns(ConvergenceWarning) as said:
         model = SparsePCA(5, k=3).fit(X)
     assert model.status_[0] == "optimal"
@@ -166,5 +193,5 @@ def test_a_gap_that_rounding_leaves_is_called_so():
     assert not is_left_by_rounding(replace(model.results_[-1], certificate=None))
     text = str(said[-1].message)
     assert "the proof ended within rounding, with a gap of " in text
-    assert "no better set was found" in text
+    assert text.endswith("Accept such a gap, for example limits=Limits(gap=2e-05).")
     assert "0.000 %" not in proof_in_words(model.results_[-1])

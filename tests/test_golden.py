@@ -35,7 +35,7 @@ import scipy.sparse as sp
 
 import blockspca as bs
 from blockspca.solvers import BranchAndBound, Chan
-from blockspca.status import OPTIMAL_GAP
+from blockspca.status import SEARCH_GAP
 
 FILE = Path(__file__).with_name("golden.json")
 WRITTEN_WITH = {"numpy": (2, 4), "scipy": (1, 17)}
@@ -368,7 +368,7 @@ def differences(
     expected: list[Row], found: list[Row], to_the_bit: bool = True
 ) -> list[str]:
     """Say what differs, a line for each number."""
-    tolerance = TOLERANCE if to_the_bit else OPTIMAL_GAP
+    tolerance = TOLERANCE if to_the_bit else SEARCH_GAP
     if len(expected) != len(found):
         return [f"{len(expected)} results before, {len(found)} now"]
     lines = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -20,9 +21,19 @@ from blockspca.bounds.direction_dual import problem as dual_problem
 from blockspca.bounds.direction_dual.search import dual_bound
 from blockspca.certify import path as certified_path
 from blockspca.heuristics import truncated_power as large_k
-from blockspca.limits import Budget, Deadline, LimitReached, StepLimitReached
+from blockspca.limits import (
+    DEFAULT_LIMITS,
+    Budget,
+    Deadline,
+    LimitReached,
+    Limits,
+    StepLimitReached,
+    as_limits,
+    stopped_clocks,
+)
 from blockspca.numerics import cost as _cost
 from blockspca.numerics import upper_eigenvalues as eigenvalues
+from blockspca.status import Status
 
 
 @dataclass
@@ -320,3 +331,84 @@ def test_a_path_counts_the_nodes_up_to_each_k() -> None:
     own = [step.statistics["nodes"] for step in path[6].certificate.steps]
     assert nodes == np.cumsum(own).tolist()
     assert nodes[-1] > nodes[0]
+
+
+# -- the default ---------------------------------------------------------------------
+
+
+def test_who_gives_none_has_the_default_and_a_gap_leaves_it():
+    assert as_limits(None) == DEFAULT_LIMITS
+    both = (DEFAULT_LIMITS.time, DEFAULT_LIMITS.nodes)
+    kept = as_limits(Limits(gap=0.01))
+    assert (kept.gap, kept.time, kept.nodes) == (0.01, *both)
+    assert as_limits(Limits(memory=10**6)).time == DEFAULT_LIMITS.time
+    for asked in (Limits(), Limits(time=3), Limits(nodes=5, gap=0.1)):
+        assert as_limits(asked) == asked
+
+
+_HARD = np.corrcoef(np.random.default_rng(0).normal(size=(60, 400)).T)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: bs.solve(_HARD, 25),
+        lambda: bs.solve(_HARD, 35),
+        lambda: bs.solve(_HARD, 25, constraints=bs.Constraints(exclude=[3])),
+        lambda: bs.solve_path(_HARD, 28)[28],
+        lambda: bs.solve_components(_HARD, 25, 3)[2],
+        lambda: bs.solve_shared(_HARD, 25, 3),
+        lambda: bs.solve(_HARD, 25, limits=Limits(gap=1e-4)),
+    ],
+)
+def test_no_call_goes_on_for_ever_by_default(monkeypatch, call):
+    """Without a word `solve` went on until the proof was finished, for days."""
+    short = Limits(time=0.5, nodes=10**9)
+    monkeypatch.setattr("blockspca.limits.DEFAULT_LIMITS", short)
+    bs.solve(_HARD, 5, limits=Limits(nodes=10))  # compiled
+    started = time.perf_counter()
+    found = call()
+    assert time.perf_counter() - started < 5.0
+    assert found.status is Status.TIME_LIMIT
+    assert 0 < found.objective < found.upper_bound < np.inf
+
+
+def test_beside_a_limit_on_nodes_time_decides_nothing_but_the_end():
+    A = _HARD[:60, :60]
+    long = bs.solve(A, 8, limits=Limits(time=1000, nodes=300))
+    none = bs.solve(A, 8, limits=Limits(nodes=300))
+    assert long.nodes == none.nodes
+    assert long.certificate.to_json() == none.certificate.to_json()
+
+
+def test_reading_and_compiling_take_no_time_of_a_call_with_nodes():
+    whole = Budget(Limits(time=10, nodes=10))
+    with whole.ending() as inside, whole.reading() as reading:
+        assert inside.limits == Limits(nodes=10)
+        assert reading.remaining() is None
+        with stopped_clocks():  # which it is already
+            time.sleep(0.2)
+    assert whole.elapsed() >= 0.2
+    assert whole.used() == pytest.approx(whole.elapsed() - 0.2, abs=0.05)
+    alone = Budget(Limits(time=10))
+    with alone.ending() as same, alone.reading() as same_again:
+        assert same is alone is same_again
+
+
+def test_work_of_a_call_ends_with_it():
+    whole = Budget(Limits(time=0.0, nodes=10))
+    with whole.ending() as inside:
+        assert inside.stop_reason() is Status.TIME_LIMIT
+        assert Deadline(None).passed()
+        assert inside.of_a_call().time == 0.0
+    assert not Deadline(None).passed()
+
+
+def test_what_ends_in_another_process_knows_the_time_of_the_call():
+    whole = Budget(Limits(time=10, nodes=10))
+    with whole.ending() as inside:
+        assert inside.remaining() is None
+        assert 9 < inside.ends_in() <= 10
+        assert Deadline(1.0).ends_in() <= 1
+    assert Deadline(None).ends_in() is None
+    assert Deadline(2.0).ends_in() <= 2

@@ -9,6 +9,7 @@ from sklearn.datasets import load_digits
 import blockspca as bs
 import zoo
 from blockspca import pipeline
+from blockspca.blocks.power_steps import improved_by_power_steps
 from blockspca.bounds.closed_form import ObviousBounds
 from blockspca.certify import path as certified_path
 from blockspca.certify import results
@@ -38,8 +39,9 @@ def test_the_prover_depends_on_k_and_on_what_is_asked_for() -> None:
         assert choose_prover(cov, 501, 501) is Prover.SINGLE_K
     # where the duals of a small k take longer than its chain
     wide = noise(10, 1001)
-    assert choose_prover(wide, 29, 29) is Prover.CHAIN
-    assert choose_prover(wide, 29, 29, timed=True) is Prover.SINGLE_K_THEN_CHAIN
+    assert choose_prover(wide, 14, 14) is Prover.CHAIN
+    assert choose_prover(wide, 14, 14, timed=True) is Prover.SINGLE_K_THEN_CHAIN
+    assert choose_prover(wide, 15, 15) is Prover.SINGLE_K_THEN_CHAIN
     assert choose_prover(wide, 30, 30) is Prover.SINGLE_K_THEN_CHAIN
     early = ProofSettings(single_k_from=3)
     assert choose_prover(wide, 3, 3, early) is Prover.SINGLE_K_THEN_CHAIN
@@ -232,3 +234,38 @@ def test_a_path_says_where_other_provers_prove_a_single_k():
         assert choose_prover(cov, k, k) is own
     assert choose_prover(cov, 1, 5) is Prover.CHAIN
     assert choose_prover(cov, 1, 501) is Prover.CHAIN_THEN_SINGLE_K
+
+
+def test_without_a_proof_nothing_is_done_that_the_proof_does_not_need(monkeypatch):
+    """Power steps took as long again as a proof that ends in some milliseconds."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 60))
+    X[:, :5] += 2 * rng.normal(size=(40, 1))
+    easy, hard = np.cov(X.T), np.cov(rng.normal(size=(20, 300)).T)
+    steps = []
+
+    def spy(*arguments):
+        steps.append(arguments)
+        return improved_by_power_steps(*arguments)
+
+    monkeypatch.setattr("blockspca.pipeline.improved_by_power_steps", spy)
+    found, proved = bs.solve(easy, 5, certify=False), bs.solve(easy, 5)
+    assert found.support.tolist() == proved.support.tolist()
+    assert found.certificate is None
+    assert found.upper_bound >= proved.upper_bound - 1e-12
+    assert not steps
+    assert bs.solve(hard, 12, certify=False).certificate is None
+    assert len(steps) == 1
+
+
+def test_from_15_on_the_duals_have_their_turn_after_few_nodes_of_the_chain():
+    """The chain alone had all nodes: srbct_khan, five components of 29 features, ended
+    with two of them proved and a gap of 23 %, now with four and 0.9 %."""
+    limits = bs.Limits(nodes=40_000)
+    first = DEFAULT_SETTINGS.first_of_chain
+    for k in (15, 29):
+        assert first(k, 5000, limits).nodes == DEFAULT_SETTINGS.chain_first_most
+        assert first(k, 10, limits).nodes == 1000
+        assert first(k, 5000, bs.Limits(time=10.0)).time == pytest.approx(2.0)
+    assert first(14, 5000, limits).nodes > 39_000
+    assert first(30, 5000, limits) is None

@@ -10,6 +10,7 @@ import pytest
 
 import blockspca as bs
 from blockspca.certificate import restated
+from blockspca.checker import check as checker
 from blockspca.status import OPTIMAL_GAP, is_optimal_gap
 
 
@@ -17,9 +18,14 @@ from blockspca.status import OPTIMAL_GAP, is_optimal_gap
 def test_the_scale_is_the_objective(objective):
     size = abs(objective)
     assert is_optimal_gap(objective, objective)
-    assert is_optimal_gap(objective, objective + 0.999e-9 * size)
-    assert not is_optimal_gap(objective, objective + 1.001e-9 * size)
+    assert is_optimal_gap(objective, objective + 0.999e-6 * size)
+    assert not is_optimal_gap(objective, objective + 1.001e-6 * size)
     assert not is_optimal_gap(objective, math.nextafter(objective, -math.inf))
+
+
+def test_the_checker_calls_the_same_optimal():
+    """It shares nothing with the library, the constant neither."""
+    assert float(checker.OPTIMAL) == OPTIMAL_GAP
 
 
 def test_the_limit_itself_is_optimal_and_the_next_number_is_not():

@@ -22,6 +22,7 @@ from ._validation import (
     share_of,
     split_names,
 )
+from .components.requests import as_many_as_vary
 from .components.scheme import BaseScheme
 from .constraints import Constraints
 from .covariance.contrast import contrastive
@@ -88,12 +89,9 @@ def components_wanted(
     """
     d = shape[1]
     if n_components is not None:
-        if n_components > d:
-            raise ValueError(
-                f"n_components = {n_components} is more than the {d} feature(s) of X; "
-                "pass at most that many."
-            )
-        return check_positive_integer(n_components, "n_components")
+        return as_many_as_vary(
+            check_positive_integer(n_components, "n_components"), cov
+        )
     if isinstance(k, (Sequence, np.ndarray)) and not isinstance(k, str):
         return len(k)
     usable = refuse_constant(cov)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,13 @@ from .certificate import is_left_by_rounding
 from .components import Components
 from .components.shown import in_place_of
 from .covariance.covariance import Covariance
-from .limits import DEFAULT_LIMITS
+from .limits import DEFAULT_LIMITS, as_limits
 from .model_selection.choose_each_k import Chosen
 from .numerics.linalg import rayleigh
 from .result import Result
-from .status import PROVED, Status
+from .status import PROVED, STOPPED, Status
 
-LONG = 20.0  # seconds of a fit, from which on a minute is not clearly more
+LONG = 20.0  # seconds of a fit, from which on they are said
 SAME = 1e-6  # relative: data whose first component differs by more are others
 
 
@@ -60,8 +61,6 @@ def publish(
     estimator.explained_variance_ratio_ = found.explained_variance_ratio
     estimator.r2_ = found.r2
     estimator.upper_bound_ = found.upper_bounds
-    estimator.joint_upper_bound_ = found.joint_upper_bound
-    estimator.joint_gap_ = found.joint_gap
     estimator.gap_ = found.gaps
     estimator.status_ = [status.value for status in found.statuses]
 
@@ -80,7 +79,7 @@ def warn_if_not_proved(
     by_choice: bool = False,
     seconds: float = 0.0,
 ) -> None:
-    """Say what was not proved, because of a limit, Ctrl-C or rounding.
+    """Say in a sentence what was not proved and why, and in another what to do.
 
     `by_choice` where components are not meant to be optimal, only bounded; `seconds`
     are those that the fit took.
@@ -89,54 +88,59 @@ def warn_if_not_proved(
     stopped = [result for result in results if result.status not in enough]
     if not stopped:
         return
-    reason, advice = _why(stopped, by_default, seconds)
     widest = max(result.gap for result in stopped)
     gap = f"{widest:.2%}" if widest > 5e-5 else f"{widest:.2g}"  # or it reads 0.00 %
-    missing = ""
+    found = f"{len(stopped)} of {len(results)} component(s) are not proved optimal"
     if len(results) < wanted:
-        missing = f" Only {len(results)} of {wanted} components were found."
+        found = f"only {len(results)} of {wanted} components were found, and {found}"
+    reason, advice = _why(results, stopped, by_default, seconds)
+    if 0 < widest < 0.9:
+        accepted = f"{_rounded_up(widest):g}"
+        how = f"limits=Limits(gap={accepted})" if by_default else f"gap={accepted}"
+        advice = f"{advice}, or accept a gap" if advice else "Accept such a gap"
+        advice += f", for example {how}"
+    elif not advice:  # of k beyond the chain, whose searches end after a minute
+        longer = max(600, 10 * math.ceil(seconds))
+        advice = f"Pass a limit on time, for example limits=Limits(time={longer})"
     warn_caller(
-        f"{len(stopped)} of {len(results)} component(s) are not proved optimal: "
-        f"{reason} with a gap of {gap}.{missing} {advice}",
+        f"{found[0].upper()}{found[1:]}: {reason}, with a gap of {gap}. {advice}.",
         ConvergenceWarning,
     )
 
 
 def _why(
-    stopped: Sequence[Result], by_default: bool, seconds: float
+    results: Sequence[Result],
+    stopped: Sequence[Result],
+    by_default: bool,
+    seconds: float,
 ) -> tuple[str, str]:
-    """Return what has kept these from being proved, and what to do about it."""
-    last = stopped[-1].status
-    _, limit = what_stopped(last)
-    reason = f"the fit was stopped ({last.value})"
-    if by_default and limit == "nodes":
-        reason = f"the default limit of {DEFAULT_LIMITS.nodes:,} nodes was reached"
-        reason += f", after {seconds:.0f} s," if seconds >= LONG else ""
-    elif last is Status.FEASIBLE:
-        reason = "the proof ended"
-    enough = "say with limits=Limits(gap=0.01) which gap is good enough"
-    if any(result.status is not Status.FEASIBLE for result in stopped):
-        if limit in ("memory", "nodes") and not by_default:
-            return reason, f"Raise limits.{limit}, or {enough}."
-        if seconds < LONG:
-            more = "Give the proof more time, for example limits=Limits(time=60)"
-            return reason, f"{more}, or {enough}."
-        # a minute may be less than it had
-        how = (
-            "or with limits=Limits(time=…) how many seconds it may take, more or fewer"
-        )
-        return reason, f"S{enough[1:]}, {how}."
-    why = "rounding, or the end of what can be tried, is in the way"
-    if all(is_left_by_rounding(result) for result in stopped):
-        reason = "the proof ended within rounding,"
-        why = (
-            "no better set was found, and the gap is what rounding may amount to "
-            "where earlier components have left little of the variance"
-        )
-    return reason, (
-        f"More time does not help: {why}. Say with limits=Limits(gap=1e-6), or more, "
-        "which gap is good enough."
-    )
+    """Return what has kept these from being proved, and what may prove more, or ""."""
+    statuses = {result.status for result in stopped}
+    status = next((one for one in STOPPED if one in statuses), Status.FEASIBLE)
+    if status is Status.FEASIBLE:
+        within = all(is_left_by_rounding(result) for result in stopped)
+        return f"the proof ended {'within rounding' if within else 'by itself'}", ""
+    _, limit = what_stopped(status)
+    most = getattr(DEFAULT_LIMITS, limit, None) if by_default else None
+    if most is not None:
+        shown = f"{most:,} nodes" if limit == "nodes" else f"{most:g} s"
+        # Each component has a share of the limit, which others may leave unused.
+        all_of_it = limit == "time" or sum(r.nodes for r in results) >= most
+        reason = f"the default limit of {shown} was reached"
+        if not all_of_it:
+            reason = f"they used up their share of the default limit of {shown}"
+        if limit == "nodes" and seconds >= LONG:
+            reason += f", after {seconds:.0f} s"
+        more = f"limits=Limits({limit}={10 * most:.0f})"
+        return reason, f"Raise the limit, for example {more}"
+    reason = f"the fit was stopped ({status.value})"
+    return reason, f"Raise limits.{limit}" if limit else "Let the fit run longer"
+
+
+def _rounded_up(gap: float) -> float:
+    """Return the next larger number of one digit."""
+    unit = 10.0 ** math.floor(math.log10(gap))
+    return math.ceil(gap / unit * (1 + 1e-9)) * unit
 
 
 def write_report(
@@ -186,7 +190,7 @@ def write_report(
         path=path_of(
             cov,
             found,
-            estimator._limits(),
+            as_limits(estimator.limits),
             n_jobs=estimator.n_jobs,
             progress=False,
         ),

@@ -14,7 +14,6 @@ from ._validation import is_sparse
 from .components.scheme_names import IN_TURN, as_scheme
 from .components.schemes import in_turn_only, scheme_name
 from .constraints import Constraints, checked
-from .scheme_defaults import FITTED
 
 if TYPE_CHECKING:
     from .components import Components
@@ -219,7 +218,7 @@ def _state_of(estimator: Any, contrast: bool, coloured: bool) -> State:
         )
     rules = checked(known, d, estimator.results_[0].feature_names, None)
     # The page solves one after the other, and looks for no set that dominates.
-    wanted = scheme_name(in_turn_only(as_scheme(estimator.scheme, FITTED)))
+    wanted = scheme_name(in_turn_only(as_scheme(estimator.scheme)))
     scheme = next(
         (name for name in IN_TURN if scheme_name(as_scheme(name)) == wanted), None
     )

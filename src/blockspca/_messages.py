@@ -7,6 +7,8 @@ from typing import Protocol
 
 from .status import PROVED, Status
 
+SHOWN_FROM = 1e-8  # a smaller gap is shown as 0
+
 _STOPPED = {
     Status.TIME_LIMIT: ("the time was up", "time"),
     Status.NODE_LIMIT: ("the node limit was reached", "nodes"),
@@ -30,23 +32,22 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %" if abs(share) < 10 else f"{100 * share:.0f} %"
 
 
-def gap_in_percent(gap: float, status: Status | None) -> str:
-    """Return a gap for a table or log; one that is proved to be none is 0.
+def gap_in_percent(gap: float) -> str:
+    """Return a gap for a table or log; what rounding alone amounts to is 0.
 
     Examples
     --------
     >>> from blockspca._messages import gap_in_percent
-    >>> from blockspca.limits import Status
-    >>> gap_in_percent(8e-10, Status.OPTIMAL), gap_in_percent(0.025, Status.TIME_LIMIT)
+    >>> gap_in_percent(8e-10), gap_in_percent(0.025)
     ('0', '2.50%')
-    >>> gap_in_percent(8e-6, Status.TIME_LIMIT), gap_in_percent(float("inf"), None)
+    >>> gap_in_percent(8e-6), gap_in_percent(float("inf"))
     ('<0.01%', 'unknown')
     """
-    if status is Status.OPTIMAL:
+    if gap < SHOWN_FROM:
         return "0"
     if gap == float("inf"):
         return "unknown"
-    return "<0.01%" if 0 < gap < 0.0001 else f"{gap:.2%}"
+    return "<0.01%" if gap < 0.0001 else f"{gap:.2%}"
 
 
 def proof_in_words(result: Proved, together: bool = False) -> str:
@@ -91,7 +92,7 @@ def interruption(call: str, results: Sequence[Proved], wanted: int = 1) -> str:
     """
     widest = max(result.gap for result in results)
     bounded = widest < float("inf")
-    gap, best = gap_in_percent(widest, None), "its best so far is returned"
+    gap, best = gap_in_percent(widest), "its best so far is returned"
     if wanted == 1:
         proved = f"a proved gap of {gap}" if bounded else "no bound proved yet"
         return f"{call} was interrupted: {best}, with {proved}."

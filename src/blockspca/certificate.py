@@ -17,7 +17,7 @@ from ._validation import FloatArray
 from .bound_names import BoundName
 from .constraint_rules import Rules
 from .result import Result
-from .status import Status, is_optimal_gap, refuse_unproved
+from .status import Status, is_search_over, refuse_unproved
 
 FORMAT = "blockspca-certificate"
 VERSION = 3  # 1 has no gap, 2 no duals
@@ -393,10 +393,10 @@ def restated(result: Result, **claims: Any) -> Result:
 def is_left_by_rounding(result: Result) -> bool:
     """Tell whether a search has ended, and its gap is what rounding may amount to.
 
-    No set exceeds τ, which is within the tolerance of "optimal", but for what is set
-    aside for rounding. The result is not called optimal for that: where components have
-    explained nearly all, the entries of what they leave are known to the last digits of
-    A, and a better set may hide there.
+    No set exceeds τ, which is as near as searches aim at, but for what is set aside for
+    rounding. The result is not called optimal for that: where components have explained
+    nearly all, the entries of what they leave are known to the last digits of A, and a
+    better set may hide there.
     """
     claim = result.certificate
     if claim is None or not claim.steps:
@@ -406,7 +406,7 @@ def is_left_by_rounding(result: Result) -> bool:
         last.k == result.k
         and last.tau is not None
         and last.upper_bound == result.upper_bound
-        and is_optimal_gap(result.objective, max(last.tau, result.objective))
+        and is_search_over(result.objective, max(last.tau, result.objective), None)
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -31,15 +30,15 @@ from ._estimator_views import Views
 from ._samples import projected, total_squares
 from ._sklearn import validated
 from ._validation import FloatArray, check_n_jobs, check_names
-from ._warnings import is_one_of_many_fits
+from ._warnings import is_one_of_many_fits, warn_caller
 from .components import solve_components
 from .components.requests import features_wanted, is_chosen_together
 from .components.scheme_names import as_scheme
 from .components.variance import adjusted_variance
 from .constraints import Constraints
-from .limits import DEFAULT_LIMITS, Budget, Limits, as_limits
+from .limits import Budget, Limits, as_limits
 from .numerics.threads import allowed_threads
-from .scheme_defaults import FITTED
+from .scheme_defaults import DEFAULT_COMPONENTS, DEFAULT_K
 from .status import Status
 
 
@@ -57,14 +56,16 @@ class SparsePCA(
     n_components : int or None, default=2
         How many components. None is as many as there can be, as in scikit-learn's PCA:
         the lesser of samples and features, or one for each number in `k`.
-    k : int, float, sequence or "auto", default="auto"
+    k : int, float, sequence or "auto", default=10
         How many features each component may use; a sequence has one number for each
-        component, and 0.05 is a share of the features. Where that is more than there
-        are, all are used, with a warning, as by scikit-learn's `SelectKBest`: a grid
-        over k, or a step before that leaves fewer features, does not end a search.
+        component, and 0.05 is a share of the features. Where `k` or `n_components` is
+        more than there can be, as many are used, with a warning unless it is the
+        default, as by scikit-learn's `SelectKBest`: a grid over k, or a step before
+        that leaves fewer features, does not end a search.
         (`solve` and `solve_components` refuse it: k is a part of what they claim.)
-        "auto" chooses a number for each component by the rule of `choose_k`, from its
-        variance compared with that of permuted data.
+        "auto" chooses a number up to 30 for each component by the rule of `choose_k`,
+        from its variance compared with that of permuted data; a warning says where
+        the data do not decide it.
     solver : Solver, callable or str, default=None
         The algorithm for a block, or its name in `blockspca.solvers.SOLVERS`.
         `LocalSearch()` by default.
@@ -75,11 +76,10 @@ class SparsePCA(
         from there, with the upper bound that the blocks give.
     limits : Limits or float, default=None
         When to stop, for all components together; a number is seconds. By default
-        after 200 000 nodes of proof: seconds, or minutes where 30 of some thousand
-        features are wanted. Whatever keeps a component from being proved, Ctrl-C too, a
-        ConvergenceWarning says how far the proof has come; inside a search of
-        `sklearn.model_selection` Ctrl-C ends the search. A gap alone leaves that
-        limit as it is; ``Limits()`` never stops.
+        after 20 seconds or 200 000 nodes of proof. Whatever keeps a component from
+        being proved, Ctrl-C too, a ConvergenceWarning says how far the proof has come;
+        inside a search of `sklearn.model_selection` Ctrl-C ends the search. A gap alone
+        leaves that limit as it is; ``Limits()`` never stops.
     scale : bool, default=False
         Divide each feature by its standard deviation (PCA of correlations).
     missing : {"raise", "pairwise"}, default="raise"
@@ -89,8 +89,8 @@ class SparsePCA(
         What to do with features that are constant if `scale` is True: ignored, they
         get no loading, and scale_ 1.
     scheme : scheme or str, default=None
-        How components relate: "auto" by default, which is "residual"
-        (`ResidualDeflation()`, each component the best that the earlier ones leave)
+        How components relate: "residual" by default (`ResidualDeflation()`, each
+        component the best that the earlier ones leave); "auto", which is "residual"
         unless another set has no less adjusted variance and clearly more R²;
         "predictive", "disjoint", "residual-disjoint", "projection", "orthogonal",
         "uncorrelated", "hotelling", or an object such as `DisjointSupports()`; see
@@ -188,9 +188,9 @@ class SparsePCA(
 
     def __init__(
         self,
-        n_components: int | None = 2,
+        n_components: int | None = DEFAULT_COMPONENTS,
         *,
-        k: int | float | Sequence[int] | Literal["auto"] = "auto",
+        k: int | float | Sequence[int] | Literal["auto"] = DEFAULT_K,
         solver: Any = None,
         threshold: Any = None,
         certify: bool = True,
@@ -258,7 +258,7 @@ class SparsePCA(
         -------
         self
         """
-        budget = Budget(self._limits())
+        budget = Budget(as_limits(self.limits))
         # One for the choice of k and one for the fit, so that the fit is the same for a
         # k that is passed. None is what None is in `choose_k` and `solve_components`.
         of_choice = of_fit = None
@@ -273,13 +273,15 @@ class SparsePCA(
         given = X  # what is validated has lost its index and its names
         X = seen._validated(X, reset=True, ensure_min_samples=samples)
         names = check_names(labels, X.shape[1])
-        scheme = as_scheme(self.scheme, FITTED)
-        with allowed_threads(check_n_jobs(self.n_jobs)):
-            learnt = learnt_from(self, X, names, given=given)
-            cov = learnt.cov
-            if background is not None:
-                # On a copy again: the names of features are those of X.
-                cov = less_background(self, cov, copy(seen)._validated(background))
+        scheme = as_scheme(self.scheme)
+        with allowed_threads(check_n_jobs(self.n_jobs)), budget.ending():
+            with budget.reading():
+                learnt = learnt_from(self, X, names, given=given)
+                cov = learnt.cov
+                if background is not None:
+                    # On a copy again: the names of features are those of X.
+                    other = copy(seen)._validated(background)
+                    cov = less_background(self, cov, other)
             m = components_wanted(self.n_components, self.k, X.shape, cov, scheme)
             start, chosen = self.start, None
             if isinstance(self.k, str):
@@ -288,7 +290,10 @@ class SparsePCA(
                 if start is None and self.constraints is None:
                     start = chosen.supports
             else:
-                ks = features_wanted(self.k, m, scheme, cov)
+                k: Any = self.k
+                if np.ndim(k) and self.n_components is not None:
+                    k = k[: m + len(k) - self.n_components]  # those of components cut
+                ks = features_wanted(k, m, scheme, cov)
         found = solve_components(
             cov,
             ks,
@@ -309,6 +314,8 @@ class SparsePCA(
             raise KeyboardInterrupt  # which is meant for all of them
         seen._data, seen._seconds = given, budget.elapsed()
         publish(self, seen, learnt, chosen, found)
+        if chosen is not None and chosen.doubt:
+            warn_caller(chosen.doubt)
         if self.certify:
             warn_if_chosen_together(found)
             warn_if_not_proved(
@@ -436,6 +443,18 @@ class SparsePCA(
         return float(adjusted_variance(scores.T @ scores).sum() / total)
 
     @property
+    def joint_upper_bound_(self) -> float:
+        """What no components with these k exceed, computed when it is first read."""
+        check_is_fitted(self)
+        return self.solution_.joint_upper_bound
+
+    @property
+    def joint_gap_(self) -> float:
+        """How far the set is from the best of all, at the most."""
+        check_is_fitted(self)
+        return self.solution_.joint_gap
+
+    @property
     def loadings_(self) -> Any:
         """The loadings as a pandas DataFrame: features that are used × components."""
         check_is_fitted(self)
@@ -444,15 +463,6 @@ class SparsePCA(
     @property
     def _n_features_out(self) -> int:
         return len(self.components_)
-
-    def _limits(self) -> Limits:
-        """The limits of a fit: a gap alone says when to stop, and not never to."""
-        if self.limits is None:
-            return DEFAULT_LIMITS
-        limits = as_limits(self.limits)
-        if limits.gap is not None and limits.time is None and limits.nodes is None:
-            return replace(limits, nodes=DEFAULT_LIMITS.nodes)
-        return limits
 
     def _validated(self, X: Any, **options: Any) -> Any:
         allow_nan = self.missing == "pairwise"

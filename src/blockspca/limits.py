@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, Protocol
 
 from ._validation import check_positive_integer, check_real
 from .status import Status
@@ -20,16 +19,21 @@ from .status import Status
 class Limits:
     """Limits of one call. None means no limit.
 
-    Where no `Limits` is given, `solve`, `solve_path` and `solve_components` go on until
-    the proof is finished, or Ctrl-C. `SparsePCA` and the command line stop after
-    200 000 nodes; ``Limits()`` lets `SparsePCA` go on as well. A result that a limit
-    has stopped says so in its status.
+    Where no `Limits` is given, or a gap or memory alone, every call stops after 20
+    seconds or 200 000 nodes, whichever comes first; ``Limits()`` lets it go on until
+    the proof is finished, or Ctrl-C. A result that a limit has stopped says so in its
+    status.
+
+    A limit on time alone decides in which order the provers have their turns. Beside
+    one on nodes, as by default, time only ends the call: until then the answer is the
+    same on every machine.
 
     Parameters
     ----------
     time : float
         Seconds, kept to within a tenth and a second: what cannot be stopped, such as a
-        factorization, is begun only if the time left suffices for it.
+        factorization, is begun only if the time left suffices for it. (Beside a limit
+        on nodes it is begun, and compiling, once on a machine, does not count.)
     nodes : int
         Nodes of all searches together, as `Result.nodes` counts them. A search looks
         at the limit between slices, so that there may be a slice more.
@@ -68,14 +72,16 @@ class Limits:
                 check_positive_integer(getattr(self, name), f"limits.{name}")
 
 
-#: What `SparsePCA` and the command line use where no limit is given: they run
-#: unattended, and a proof may take days. Nodes, unlike seconds, stop every machine at
-#: the same place, so that the answer is the same everywhere.
-DEFAULT_LIMITS = Limits(nodes=200_000)
+#: What every call uses where none is given: a proof may take days. Nodes, unlike
+#: seconds, stop every machine at the same place, so that the answer is the same
+#: everywhere; where they take long, nobody waits for more than the seconds.
+DEFAULT_LIMITS = Limits(time=20.0, nodes=200_000)
 
 
 def as_limits(limits: Any) -> Limits:
-    """Accept Limits, a number of seconds, or None for no limits.
+    """Accept Limits, a number of seconds, or None for the default limits.
+
+    A gap, or memory, says when to stop, and not never to: the default is kept beside.
 
     Examples
     --------
@@ -84,8 +90,10 @@ def as_limits(limits: Any) -> Limits:
     Limits(time=10.0, nodes=None, gap=None, memory=None)
     """
     if limits is None:
-        return Limits()
+        return DEFAULT_LIMITS
     if isinstance(limits, Limits):
+        if limits.time is None and limits.nodes is None and limits != Limits():
+            return replace(limits, time=DEFAULT_LIMITS.time, nodes=DEFAULT_LIMITS.nodes)
         return limits
     if isinstance(limits, Real) and not isinstance(limits, bool):
         return Limits(time=check_real(limits, "limits", minimum=0))
@@ -98,14 +106,43 @@ def as_limits(limits: Any) -> Limits:
 _FORGETTING = 0.7  # share of a long step that the next estimate keeps
 
 
-# Set once another prover has an answer: work in this context is then called off.
-_called_off: ContextVar[threading.Event | None] = ContextVar(
-    "_called_off", default=None
-)
+class Called(Protocol):
+    """What calls work off once it is set."""
+
+    def is_set(self) -> bool: ...
+
+
+# Set once another prover has an answer, or the time of the call is over: work in this
+# context is then called off.
+_called_off: ContextVar[Called | None] = ContextVar("_called_off", default=None)
+_is_stopped: ContextVar[bool] = ContextVar("_is_stopped", default=False)
 
 
 @contextmanager
-def until_called_off(event: threading.Event) -> Iterator[None]:
+def stopped_clocks() -> Iterator[None]:
+    """Context of what no limit is meant for: compiling, and reading the data.
+
+    It takes none of the time of the budgets whose `ending` it is in.
+    """
+    if _is_stopped.get():
+        yield
+        return
+    started, stopped = time.perf_counter(), _is_stopped.set(True)
+    clock = _called_off.get()
+    going = _called_off.set(None) if isinstance(clock, Budget) else None
+    try:
+        yield
+    finally:
+        _is_stopped.reset(stopped)
+        if going is not None:
+            _called_off.reset(going)
+        while isinstance(clock, Budget):
+            clock.not_counted += time.perf_counter() - started
+            clock = clock._event
+
+
+@contextmanager
+def until_called_off(event: Called) -> Iterator[None]:
     """Context in which every deadline that is made passes once the event is set."""
     token = _called_off.set(event)
     try:
@@ -122,6 +159,7 @@ class Deadline:
 
     def __init__(self, seconds: float | None) -> None:
         self.start = time.perf_counter()
+        self.not_counted = 0.0
         self.seconds = seconds
         self.step = 0.0  # seconds, of the steps of late
         # Where it was made, not where it is asked: worker threads have contexts of
@@ -131,6 +169,10 @@ class Deadline:
     def elapsed(self) -> float:
         return time.perf_counter() - self.start
 
+    def used(self) -> float:
+        """What counts of the seconds that have gone by."""
+        return self.elapsed() - self.not_counted
+
     def is_called_off(self) -> bool:
         return self._event is not None and self._event.is_set()
 
@@ -139,7 +181,18 @@ class Deadline:
             return 0.0
         if self.seconds is None:
             return None
-        return max(0.0, self.seconds - self.elapsed())
+        return max(0.0, self.seconds - self.used())
+
+    def ends_in(self) -> float | None:
+        """Seconds until it passes by its own clock or by one that calls its work off.
+
+        For other processes, which no clock of this one reaches.
+        """
+        left = self.remaining()
+        outer = self._event.ends_in() if isinstance(self._event, Deadline) else None
+        if left is None or outer is None:
+            return outer if left is None else left
+        return min(left, outer)
 
     def within(self, seconds: float) -> Deadline:
         """A deadline that passes after so many seconds, or with this one if sooner."""
@@ -155,12 +208,26 @@ class Deadline:
     def passed(self) -> bool:
         if self.is_called_off():
             return True
-        return self.seconds is not None and self.elapsed() >= self.seconds
+        return self.seconds is not None and self.used() >= self.seconds
+
+    def is_set(self) -> bool:
+        """The same, for work that is called off with it."""
+        return self.passed()
 
     def affords(self, seconds: float) -> bool:
         """Tell whether there is time for so many seconds of work that nothing stops."""
         left = self.remaining()
         return left is None or seconds <= left
+
+    def loads(self, load: Callable[..., bool], *names: str) -> bool:
+        """Call load(*names, seconds=…), which tells whether it ended in time.
+
+        Where there is no limit on it, as beside one on nodes, it takes no time at all.
+        """
+        if self.affords(math.inf):
+            with stopped_clocks():
+                return load(*names, seconds=None)
+        return load(*names, seconds=self.remaining())
 
     # -- steps of unknown length, such as those of an ascent -----------------------
 
@@ -219,6 +286,38 @@ class Budget(Deadline):
         super().__init__(self.limits.time)
         self.nodes = 0
         self._step_ends = math.inf
+        self._whole: Budget | None = None  # that has the limit on time
+
+    @contextmanager
+    def ending(self) -> Iterator[Budget]:
+        """Context that ends with the time, and the budget for what is done in it.
+
+        Beside a limit on nodes that budget has none on time, so that no prover has its
+        turn by the clock: all work is called off when the time is over.
+        """
+        if self.limits.time is None or self.limits.nodes is None:
+            yield self
+            return
+        with until_called_off(self):
+            inside = Budget(replace(self.limits, time=None))
+            inside.start, inside.nodes, inside._whole = self.start, self.nodes, self
+            yield inside
+
+    @contextmanager
+    def reading(self) -> Iterator[Budget]:
+        """Context of reading the data, which a limit on time alone is for as well."""
+        if self.limits.time is None or self.limits.nodes is None:
+            yield self
+            return
+        with stopped_clocks():
+            yield Budget(replace(self.limits, time=None))
+
+    def of_a_call(self, share: float = 1.0) -> Limits:
+        """Return the limits of another call, with a share of the time that is left."""
+        left = self.left(share)
+        if self._whole is None:
+            return left
+        return replace(left, time=self._whole.left(share).time)
 
     # -- what ends the run ---------------------------------------------------------
 
@@ -237,8 +336,8 @@ class Budget(Deadline):
             raise StepLimitReached
 
     def wait_for(self, load: Callable[..., bool], *names: str) -> None:
-        """Call load(*names, seconds=…), which tells whether it ended in time."""
-        if not load(*names, seconds=self.remaining()):
+        """Load kernels, or raise `LimitReached`; see `Deadline.loads`."""
+        if not self.loads(load, *names):
             raise LimitReached(Status.TIME_LIMIT)
 
     # -- what is left --------------------------------------------------------------

@@ -15,7 +15,7 @@ from ._validation import check_flag, check_n_jobs, check_seed, check_sparsity
 from ._warnings import is_nested_call, warn_caller
 from .blocks.block_solve import is_plug_in
 from .blocks.framework import solve_blocks
-from .blocks.power_steps import improved_by_power_steps
+from .blocks.power_steps import improved_by_power_steps, with_support
 from .blocks.strategies import ThresholdStrategy, as_strategy
 from .bounds.closed_form import MOMENT, ObviousBounds
 from .certificate import restated
@@ -43,6 +43,8 @@ SETTINGS = DEFAULT_SETTINGS
 
 #: Seconds for bounds of a run without proof: blocks of the paper's sets take longer.
 AT_NO_COST = 0.01
+#: The same of its searches, which take less than power steps then.
+NODES_AT_NO_COST = 1000
 
 
 def solve(
@@ -131,12 +133,17 @@ def solve(
         check_recordable(cov, certify)
     is_default = solver is None and threshold is None
     rules = _as_rules(constraints, cov, k, is_default)
-    with allowed_threads(n_jobs), as_listener(progress) as callback:
-        if rules is None:
-            cov, callback = formed_or_interrupted(cov, budget, callback)
-        else:
-            cov = cov.formed(budget, budget.limits.memory)
-        run = _Run(cov, budget, given, n_jobs, callback)
+    with (
+        allowed_threads(n_jobs),
+        as_listener(progress) as callback,
+        budget.ending() as inside,
+    ):
+        with budget.reading() as reading:
+            if rules is None:
+                cov, callback = formed_or_interrupted(cov, reading, callback)
+            else:
+                cov = cov.formed(reading, reading.limits.memory)
+        run = _Run(cov, inside, given, n_jobs, callback)
         if rules is not None:
             result = _solve_constrained(run, k, rules, certify)
         elif is_default and certify and not _are_blocks_worth_it(cov, k):
@@ -144,7 +151,7 @@ def solve(
         else:
             result = _solve_by_blocks(run, k, chosen, strategy, seed, certify)
             if is_default and not certify:
-                result = improved_by_power_steps(cov, result, given, budget)
+                result = run.improved(result)
     if result.status in PROVED and not _is_known_unchanged(cov):
         result = _of_unread_data(result)
     _tell_of_compilation(cut_short, [result])
@@ -208,6 +215,29 @@ class _Run:
                 )
             ),
         )
+
+    def improved(self, found: Result) -> Result:
+        """Improve what blocks found, without a proof, in less time than that takes.
+
+        By the chain with few nodes, which ends in a moment where the proof does; else
+        by power steps.
+        """
+        from .certify.results import certified_results
+
+        cov, k, known = self.cov, found.k, self.start
+        if found.status is not Status.FEASIBLE or cov.dask_source() is not None:
+            return found  # of dask arrays every step is a pass over the data
+        if k < SETTINGS.single_k_from:
+            limits, begun = self.budget.left(), {k: _better(cov, found, known)}
+            limits = replace(limits, nodes=min(NODES_AT_NO_COST, limits.nodes or 2**62))
+            walked = certified_results(
+                cov, range(k, k + 1), limits, begun, self.options()
+            )[k]
+            known = walked.support.tolist()
+            if walked.status not in (Status.FEASIBLE, Status.NODE_LIMIT):
+                stopped = None if walked.status in PROVED else walked.status
+                return with_support(cov, found, known, self.budget, stopped)
+        return improved_by_power_steps(cov, found, known, self.budget)
 
     def proved(self, k: int, incumbent: list[int]) -> Result:
         """Prove one k; its time is that of the whole call."""
@@ -301,7 +331,7 @@ def _solve_constrained(run: _Run, k: int, rules: Rules, certify: bool) -> Result
     cov, budget = run.cov, run.budget
     # The price needs both problems; and where the component without constraints keeps
     # them, all is proved at once.
-    half = budget.left(1 / 2)
+    half = budget.of_a_call(1 / 2)
     free = solve(
         cov, k, certify=certify, limits=half, n_jobs=run.n_jobs, start=run.start
     )
@@ -374,9 +404,9 @@ def solve_path(
 
     Every k is proved by that chain. Only k_max, from 30 on, is also proved by itself,
     by how many features each block can give and by searches of the duals. `solve` does
-    that for a k below 30, too, if at most 1000 features vary or time is limited, and
-    for every other k; above 500 it has no chain. So it may close a gap that a path has
-    left below k_max.
+    that for a k below 30, too, from 15 on, or if at most 1000 features vary or time is
+    limited, and for every other k; above 500 it has no chain. So it may close a gap
+    that a path has left below k_max.
 
     Parameters
     ----------
@@ -418,16 +448,21 @@ def solve_path(
         from .certify.proof_log import check_recordable, recorded, recording_limits
 
         check_recordable(cov, True)
-    with allowed_threads(n_jobs), as_listener(progress) as callback:
-        cov, callback = formed_or_interrupted(cov, budget, callback)
-        run = _Run(cov, budget, given, n_jobs, callback)
+    with (
+        allowed_threads(n_jobs),
+        as_listener(progress) as callback,
+        budget.ending() as inside,
+    ):
+        with budget.reading() as reading:
+            cov, callback = formed_or_interrupted(cov, reading, callback)
+        run = _Run(cov, inside, given, n_jobs, callback)
         if constraints is None:
             results = run.certified(1, k_max, {len(given): given})
         else:
             from .certify.constrained import solve_constrained_path
 
             results = solve_constrained_path(
-                cov, k_max, constraints, budget, run.options(), given
+                cov, k_max, constraints, inside, run.options(), given
             )
     if not _is_known_unchanged(cov):
         results = {k: _of_unread_data(result) for k, result in results.items()}

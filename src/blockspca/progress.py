@@ -131,7 +131,7 @@ def describe(event: Event) -> tuple[str, str]:
     detail = f"objective {event.objective:.6g}"
     if event.stage != "proof":
         return "solving blocks", detail
-    gap = gap_in_percent(event.gap, event.status)
+    gap = gap_in_percent(event.gap)
     of = f"component {event.component}, " if event.component else ""
     return f"{of}k = {event.k}", f"{detail}, gap {gap}, {count(event.nodes, 'node')}"
 
@@ -284,7 +284,7 @@ class ProgressLog:
         # None are left, but not because all were ruled out: there was no screening.
         unknown = event.survivors == 0 and event.status is not Status.OPTIMAL
         survivors = "-" if unknown else str(event.survivors)
-        gap = gap_in_percent(event.gap, event.status)
+        gap = gap_in_percent(event.gap)
         return (
             f"{event.k:>5} {survivors:>9} {event.nodes:>10} "
             f"{event.objective:>13.6g} {event.upper_bound:>13.6g} {gap:>8} "
@@ -296,7 +296,7 @@ class ProgressLog:
         about: Sequence[Event | Proved] = self.returned or self.settled
         proved = sum(one.status is Status.OPTIMAL for one in about)
         worst = max(about, key=lambda one: (one.status is not Status.OPTIMAL, one.gap))
-        widest = gap_in_percent(worst.gap, worst.status)
+        widest = gap_in_percent(worst.gap)
         nodes = sum(event.nodes for event in self.settled)
         return (
             f"{proved} of {len(about)} proved optimal, widest gap {widest}, "

@@ -44,10 +44,15 @@ class ProofSettings:
     #: Prostate and BASEHOCK in 0.3 to 1.7 s, or not soon: then the duals have the rest.
     chain_first_up_to: int = 60
     chain_first_share: float = 0.2
-    #: The same below `single_k_from`, where the chain takes a moment, but for flat,
-    #: noisy matrices, of which the entry dual knows more: Gaussian data, 200 × 300,
-    #: k = 20, had a gap of 43 % after twenty seconds of the chain alone, and have 14 %.
-    #: Three quarters, as most of what the chain proves late is lost to a larger rest.
+    #: From this k on a single k has the duals as well, of any number of features, after
+    #: so many nodes of the chain at the most, or the same part of the time. (With the
+    #: chain alone five components of wide correlations, k = 29, took 23 to 90 s, and
+    #: ended with gaps of 1 to 7 %.)
+    duals_from: int = 15
+    chain_first_most: int = 2000
+    #: That part below `duals_from`, where the chain takes a moment, but for flat, noisy
+    #: matrices, of which the entry dual knows more. Three quarters, as most of what the
+    #: chain proves late is lost to a larger rest.
     chain_first_share_below: float = 0.75
     #: A single k below `single_k_from` has the chain first, the duals next and the
     #: chain again, also without a limit on time. Before the duals the chain has so many
@@ -55,8 +60,8 @@ class ProofSettings:
     #: scikit-learn, correlations of 61 features, k = 20, 25 and 29: 7, 13 and 19 s by
     #: the chain alone, half a second with the duals.)
     chain_first_nodes: int = 100
-    #: That is so of up to this many features. Of more, the duals take longer than the
-    #: chain does, and without a limit on time the chain is alone.
+    #: That is so of up to this many features, below `duals_from`. Of more, the duals
+    #: take longer than the chain does, and without a limit on time the chain is alone.
     duals_below_up_to: int = 1000
     #: Nodes of the entry dual where it comes after a chain, of a single k or of a path.
     #: What it proved of fifteen sets took 2 to 19 of them; in noise, where it proves
@@ -210,6 +215,8 @@ class ProofSettings:
             return None
         # nothing varies where earlier components have taken everything
         nodes = self.chain_first_nodes * max(n_features, 1)
+        if k >= self.duals_from:
+            nodes = min(nodes, self.chain_first_most)
         if limits.nodes is not None:
             # all but what the duals may open, or half of a few
             duals = self.entry_nodes_below + self.few_nodes
@@ -253,19 +260,19 @@ class ProofSettings:
 
     def chain_share(self, k: int) -> float:
         """Of a limit on time, for the chain where it is first."""
-        if k < self.single_k_from:
+        if k < self.duals_from:
             return self.chain_first_share_below
         return self.chain_first_share
 
     def entry_share(self, k: int) -> float:
         """Of the time that is left, for the entry dual where it is the better one."""
-        if self.single_k_from <= k < self.entry_alone_from:
+        if self.duals_from <= k < self.entry_alone_from:
             return self.entry_share_chain
         return self.entry_share_alone
 
     def nodes_of_entries(self, k: int, is_timed: bool) -> int:
         """Nodes that the entry dual's search may open for a k by itself."""
-        if k < self.single_k_from and not is_timed:
+        if k < self.duals_from and not is_timed:
             return self.entry_nodes_below
         return max(self.entry_nodes, self.nodes_of_dual(k))
 

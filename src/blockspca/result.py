@@ -16,7 +16,7 @@ from ._messages import advice, gap_in_percent, proof_in_words
 from ._validation import FloatArray, names_of, pandas_for
 from .proof_file import MayHaveProof, Proof
 from .status import (
-    OPTIMAL_GAP,
+    SEARCH_GAP,
     Status,
     refuse_unproved,
     relative_gap,
@@ -199,7 +199,7 @@ class Price:
         return lost / abs(self.free_objective) if lost else 0.0
 
     def __str__(self) -> str:
-        if self.share <= OPTIMAL_GAP:
+        if self.share <= SEARCH_GAP:
             return (
                 f"nothing of {self.free_objective:.6g} without constraints; proved: at "
                 f"most {self.most:.3g}"
@@ -360,7 +360,7 @@ class Result(MayHaveProof):
 
     def __str__(self) -> str:
         shown = list(self.loadings.items())[:SHOWN]
-        gap = gap_in_percent(self.gap, self.status)
+        gap = gap_in_percent(self.gap)
         lines = [
             f"k = {self.k} of {self.n_features} features: "
             f"objective {self.objective:.6g}, upper bound {self.upper_bound:.6g} "

@@ -1,4 +1,4 @@
-"""The names of schemes, and which is the default where; `components` has the schemes.
+"""The names of schemes, and what several components are by default.
 
 The command line offers them before it loads the solver, which takes a second or two.
 """
@@ -22,14 +22,10 @@ class SchemeName(str, Enum):
     UNCORRELATED = "uncorrelated"
 
 
-#: Of `solve_components`: what is claimed then needs no matrix but A itself.
-SOLVED = SchemeName.DISJOINT
+#: Wherever none is named: each component is the best that the earlier ones leave, and
+#: is proved to be.
+DEFAULT_SCHEME = SchemeName.RESIDUAL
 
-#: Of `SparsePCA` and of `blockspca fit`: who fits data wants what explains most of it.
-FITTED = SchemeName.AUTO
-
-#: Of the explorer: a page answers one component at a time, and changes none of them.
-EXPLORED = SchemeName.RESIDUAL
-
-#: Of `choose_n_components`: a component is to count for what the earlier ones leave.
-COUNTED = SchemeName.RESIDUAL
+#: Of `SparsePCA` and the command line: features of a component, and components. Of
+#: data with fewer, there are fewer.
+DEFAULT_K, DEFAULT_COMPONENTS = 10, 2

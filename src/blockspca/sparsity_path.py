@@ -138,7 +138,7 @@ class SparsityPath(Mapping[int, Result], MayHaveProof):
                 k,
                 f"{result.objective:.6g}",
                 f"{result.upper_bound:.6g}",
-                gap_in_percent(result.gap, result.status),
+                gap_in_percent(result.gap),
                 proof_in_words(result),
                 ", ".join(result.features[:SHOWN]),
             )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from enum import Enum
 
-OPTIMAL_GAP = 1e-9  #: "optimal" is proved within this, relative to |objective|
+OPTIMAL_GAP = 1e-6  #: "optimal" is proved within this, relative to |objective|
+SEARCH_GAP = 1e-9  #: at which searches end, so that rounding seldom decides a status
 STATUS_ULPS = 8  # of the objective, by which numbers may be rounded after the status
 
 
@@ -68,7 +69,7 @@ def is_optimal_gap(objective: float, upper_bound: float) -> bool:
     Examples
     --------
     >>> from blockspca.status import is_optimal_gap
-    >>> is_optimal_gap(2.0, 2.0 + 1e-9), is_optimal_gap(2.0, 2.0 + 1e-8)
+    >>> is_optimal_gap(2.0, 2.0 + 1e-6), is_optimal_gap(2.0, 2.0 + 1e-5)
     (True, False)
     """
     return is_within_gap(objective, upper_bound, OPTIMAL_GAP)
@@ -79,6 +80,15 @@ def is_within_gap(objective: float, upper_bound: float, gap: float) -> bool:
     if not (math.isfinite(objective) and math.isfinite(upper_bound)):
         return False
     return 0 <= upper_bound - objective <= gap * abs(objective)
+
+
+def is_search_over(objective: float, upper_bound: float, gap: float | None) -> bool:
+    """Tell whether the bound is as low as a search for a gap aims at.
+
+    Searches aim at less than "optimal" allows, so that its status is a poor reason to
+    end one.
+    """
+    return is_within_gap(objective, upper_bound, max(gap or 0.0, SEARCH_GAP))
 
 
 class NotProvedError(ValueError):

@@ -12,6 +12,7 @@ from .covariance.input_kinds import opened, stays_in_place
 from .estimator import SparsePCA
 from .io.anndata_entries import KEY, entries_of
 from .io.columnar import HIGHLY_VARIABLE
+from .scheme_defaults import DEFAULT_K
 
 
 class _Unset:
@@ -28,7 +29,7 @@ def sparse_pca(
     adata: Any,
     n_comps: int = 4,
     *,
-    k: Any = "auto",
+    k: Any = DEFAULT_K,
     layer: str | None = None,
     mask_var: Any = _UNSET,
     key_added: str = KEY,
@@ -45,7 +46,7 @@ def sparse_pca(
     n_comps : int
         How many components.
     k : int, sequence of int or "auto"
-        How many genes each component may use.
+        How many genes each component may use, 10 by default.
     layer : str, optional
         The layer to use; `adata.X` by default.
     mask_var : array of bool, name of a column of `adata.var`, or None

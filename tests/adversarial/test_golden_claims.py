@@ -24,6 +24,7 @@ from blockspca.certify.claims import BoundChecks
 from blockspca.certify.verify import _Checker
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Deadline
+from blockspca.status import OPTIMAL_GAP
 from forging import forged
 from golden import Groups, Numbers, assert_as_written, data, listed, matrices
 
@@ -279,7 +280,7 @@ def concluded() -> Numbers:
     ]
 
     def tolerance(value: float) -> bool:
-        made = checker(tolerance=-1e-9 * value, upper_bound=2 * objective)
+        made = checker(tolerance=-OPTIMAL_GAP * value, upper_bound=2 * objective)
         made.bounds.upper[-1] = objective
         return accepts(made.conclusion)
 

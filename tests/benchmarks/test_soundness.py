@@ -98,8 +98,8 @@ GOOD = {
         ({}, None),
         ({"upper_bound": 3.0 - 1e-15}, "the bound is"),
         ({"upper_bound": np.nan}, "the bound is"),
-        ({"upper_bound": 3.0 + 1e-6}, "optimal with a gap"),
-        ({"upper_bound": 3.0 + 1e-6, "status": Status.TIME_LIMIT}, None),
+        ({"upper_bound": 3.0 + 1e-5}, "optimal with a gap"),
+        ({"upper_bound": 3.0 + 1e-5, "status": Status.TIME_LIMIT}, None),
         ({"objective": 3.0 + 1e-12}, "the objective is"),
         ({"x": np.array([0.0, 0.0, 1.0])}, "x has"),
         (

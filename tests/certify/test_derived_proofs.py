@@ -15,6 +15,7 @@ from blockspca.checker.check import check_proof, is_optimal
 from blockspca.checker.fields import ProofError
 from blockspca.checker.proof_file import read_proof
 from blockspca.limits import Budget, Limits
+from blockspca.status import OPTIMAL_GAP
 from proof_problems import Sets
 
 MODES = ({"exact": True}, {"floats": True})
@@ -293,7 +294,7 @@ def test_proofs_of_components_under_conditions_bound_them(scheme, kind):
             (claim,) = section.claims
             assert claim.objective == pytest.approx(result.objective, rel=1e-8)
             assert claim.upper_bound >= result.upper_bound * (1 - 1e-12)
-            if claim.upper_bound > result.upper_bound * (1 + 1e-8):
+            if claim.upper_bound > result.upper_bound * (1 + OPTIMAL_GAP):
                 assert f"says {result.upper_bound:.6g} by" in found.proof.message
             assert claim.upper_bound < result.upper_bound * (1 + most)
         checks = found.verify(cov, data=Y)

@@ -182,7 +182,7 @@ def assert_search_holds(result: Result, cov: bs.Covariance, Y: np.ndarray) -> li
 def test_searches_are_written_and_hold():
     """To the end and cut short, where nodes are open at the bound."""
     kinds = set()
-    problems = ((12, 30, 8, 1, 60), (12, 36, 12, 6, 60), (10, 36, 6, 3, 5))
+    problems = ((12, 30, 8, 1, 60), (10, 36, 8, 5, 60), (10, 36, 8, 5, 3))
     for n, d, k, seed, nodes in problems:
         X = spiked(n, d, seed)
         cov = bs.Covariance.from_data(X, scale=True)

@@ -216,7 +216,7 @@ def test_file_is_written(tmp_path):
 
 
 def test_disjoint_components_have_a_section_each():
-    found = bs.solve_components(FIVE, 2, 2, proof=True)
+    found = bs.solve_components(FIVE, 2, 2, scheme="disjoint", proof=True)
     sections = found.proof.sections
     used = found.supports[0].tolist()
     assert [section.header.get("without") for section in sections] == [None, used]

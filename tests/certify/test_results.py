@@ -154,7 +154,7 @@ def test_a_timed_k_that_the_chain_leaves_open_is_bounded_by_the_duals() -> None:
 def test_a_bound_below_what_the_other_prover_reaches_is_used_by_nobody(
     off: float, of_chain: bool, monkeypatch
 ) -> None:
-    """Both ways round; within what "optimal" allows, 1e-9, there is no alarm."""
+    """Both ways round; within what searches leave open, 1e-9, there is no alarm."""
     X = np.random.default_rng(0).normal(size=(25, 40)) * np.linspace(3, 0.3, 40)
     cov, given = bs.Covariance.from_data(X), results.prove_single_k
     optimum = bs.solve(cov, 31).objective

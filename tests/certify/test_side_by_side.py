@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import _thread
+import signal
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -67,6 +69,15 @@ def test_each_has_one_thread_and_what_failed_is_raised() -> None:
         side_by_side([waits, fails], is_proof, 0.0)
 
 
+@pytest.fixture
+def sigint() -> Iterator[None]:
+    """SIGINT interrupts, also where tests run in the background and it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("sigint")
 def test_an_interrupt_calls_all_of_them_off() -> None:
     def interrupts() -> str:
         _thread.interrupt_main()

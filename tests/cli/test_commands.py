@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -104,6 +105,7 @@ def test_nothing_is_replaced_without_force(here, capsys):
     assert Path("out/summary.json").read_bytes() != before
     assert sorted(p.name for p in Path("out").iterdir()) == [
         "certificate-1.json",
+        "certificate-2.json",
         "loadings.csv",
         "scores.csv",
         "summary.json",
@@ -115,13 +117,13 @@ def test_force_leaves_nothing_of_the_previous_result(here):
     assert run([*fit, "-n", "3"]) == 0
     for mine in ("certificate-9.json", "certificate-two.json", "notes.txt"):
         Path("out", mine).write_text("mine")
-    assert run([*fit, "--force"]) == 0
+    assert run([*fit, "-n", "1", "--force"]) == 0
     kept = ["certificate-1.json", "certificate-9.json", "certificate-two.json"]
     kept += ["loadings.csv", "notes.txt", "scores.csv", "summary.json"]
     assert sorted(p.name for p in Path("out").iterdir()) == kept
     np.savetxt("A.csv", np.cov(X.T), delimiter=",")
     matrix = ["fit", "A.csv", "--covariance", "-k", "2", "-o", "out", "--force"]
-    assert run(matrix) == 0
+    assert run([*matrix, "-n", "1"]) == 0
     kept.remove("scores.csv")
     assert sorted(p.name for p in Path("out").iterdir()) == kept
     assert run(["verify", "out", "A.csv"]) == 0
@@ -129,10 +131,10 @@ def test_force_leaves_nothing_of_the_previous_result(here):
 
 def test_force_removes_nothing_from_a_folder_of_others(here):
     Path("out").mkdir()
-    Path("out/summary.json").write_text('{"format": "other", "n_components": 2}')
-    Path("out/certificate-2.json").write_text("theirs")
+    Path("out/summary.json").write_text('{"format": "other", "n_components": 3}')
+    Path("out/certificate-3.json").write_text("theirs")
     assert run(["fit", "data.csv", "-k", "2", "-o", "out", "--force"]) == 0
-    assert Path("out/certificate-2.json").read_text() == "theirs"
+    assert Path("out/certificate-3.json").read_text() == "theirs"
 
 
 @pytest.mark.parametrize(
@@ -453,7 +455,8 @@ def test_one_default_limit():
     from blockspca.limits import DEFAULT_LIMITS
 
     assert SolveOptions().limits() == DEFAULT_LIMITS
-    assert SolveOptions(gap=0.1).limits() == bs.Limits(gap=0.1)
+    assert SolveOptions(gap=0.1).limits() == replace(DEFAULT_LIMITS, gap=0.1)
+    assert SolveOptions(time=3.0).limits() == bs.Limits(time=3.0)
     text = f"{DEFAULT_LIMITS.nodes:,}".replace(",", " ")
     for said in (bs.Limits.__doc__, bs.SparsePCA.__doc__):
         assert text in said
@@ -475,7 +478,7 @@ def test_k_for_each_component_and_auto(here, capsys):
     assert run(["fit", "data.csv", "-k", "3,2", "-n", "2", "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)
     assert [row["k"] for row in summary["components"]] == [3, 2]
-    assert run(["fit", "data.csv", "-k", "auto", "--json"]) == 0
+    assert run(["fit", "data.csv", "-k", "auto", "-n", "1", "--json"]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["components"][0]["k"] == 3
     assert err.startswith("blockspca: k = 3")

@@ -28,7 +28,7 @@ def here(tmp_path, monkeypatch):
 
 def test_fit_keeps_them_and_says_what_they_cost(here, capsys):
     command = (
-        "fit data.csv -k 3 --include f2 --exclude f0 --groups groups.tsv "
+        "fit data.csv -k 3 -n 1 --include f2 --exclude f0 --groups groups.tsv "
         "--max-per-group 1 --output out"
     )
     assert run(command.split()) == 0
@@ -53,7 +53,7 @@ def test_fit_keeps_them_and_says_what_they_cost(here, capsys):
 
 
 def fitted(capsys: pytest.CaptureFixture[str], *options: str) -> set[str]:
-    assert run(["fit", "data.csv", "-k", "3", "--json", *options]) == 0
+    assert run(["fit", "data.csv", "-k", "3", "-n", "1", "--json", *options]) == 0
     (row,) = json.loads(capsys.readouterr().out)["components"]
     return set(row["loadings"])
 
@@ -122,7 +122,7 @@ def test_a_var_column_of_an_h5ad_file(here, capsys):
     labels = pandas.Categorical([f"chr{j % 3}" for j in range(9)])
     var = pandas.DataFrame({"chromosome": labels}, index=NAMES)
     anndata.AnnData(X, var=var).write_h5ad("data.h5ad")
-    command = "fit data.h5ad -k 3 --groups chromosome --max-per-group 1 --json"
+    command = "fit data.h5ad -k 3 -n 1 --groups chromosome --max-per-group 1 --json"
     assert run(command.split()) == 0
     (row,) = json.loads(capsys.readouterr().out)["components"]
     assert {int(name[1:]) % 3 for name in row["loadings"]} == {0, 1, 2}
@@ -133,7 +133,7 @@ def test_a_var_column_of_an_h5ad_file(here, capsys):
     assert "no var column 'nope'" in capsys.readouterr().err
     var = pandas.DataFrame({"family": [None, *"aabbccdd"]}, index=NAMES)
     anndata.AnnData(X, var=var).write_h5ad("gaps.h5ad")
-    command = "fit gaps.h5ad -k 3 --groups family --max-per-group 1"
+    command = "fit gaps.h5ad -k 3 -n 1 --groups family --max-per-group 1"
     assert run(command.split()) == 2
     assert "var column 'family' has 1 missing value(s)" in capsys.readouterr().err
 
@@ -143,7 +143,7 @@ def test_groups_with_spaces(here, capsys, line):
     """A feature and its group, not a label for each line that is one of a kind."""
     rows = [line.format(j=j, g=j // 3) for j in range(9)]
     Path("groups.txt").write_text("\n".join(rows))
-    command = "fit data.csv -k 3 --groups groups.txt --max-per-group 1 --json"
+    command = "fit data.csv -k 3 -n 1 --groups groups.txt --max-per-group 1 --json"
     assert run(command.split()) == 0
     (found,) = json.loads(capsys.readouterr().out)["components"]
     groups = [int(name[1:]) // 3 for name in found["loadings"]]
@@ -153,7 +153,7 @@ def test_groups_with_spaces(here, capsys, line):
 def test_labels_may_have_spaces(here, capsys):
     rows = [f"group {j // 3}" for j in range(9)]
     Path("groups.txt").write_text("\n".join(rows))
-    command = "fit data.csv -k 3 --groups groups.txt --max-per-group 1 --json"
+    command = "fit data.csv -k 3 -n 1 --groups groups.txt --max-per-group 1 --json"
     assert run(command.split()) == 0
     (found,) = json.loads(capsys.readouterr().out)["components"]
     assert sorted(int(name[1:]) // 3 for name in found["loadings"]) == [0, 1, 2]
@@ -163,7 +163,7 @@ def test_a_background_is_subtracted(here, capsys):
     other = rng.normal(size=(40, 9)) * np.linspace(2, 0.5, 9)
     rows = [",".join(map(repr, row)) for row in other.tolist()]
     Path("other.csv").write_text("\n".join([",".join(NAMES), *rows]))
-    command = "fit data.csv -k 3 --background other.csv --weight 0.5 --output out"
+    command = "fit data.csv -k 3 -n 1 --background other.csv --weight 0.5 --output out"
     assert run(command.split()) == 0
     assert "of the variance" not in capsys.readouterr().out  # there is no total
     make = bs.Covariance.from_data

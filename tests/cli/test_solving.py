@@ -54,7 +54,7 @@ def test_the_names_of_schemes_are_those_of_the_library():
         (
             [result("feasible"), PROVED],
             {"time": 5},
-            "no limit was reached: 1 of 2 proofs ended with a gap of up to 100.00%",
+            "1 of 2 proofs ended by themselves, with a gap of up to 100.00%",
         ),
         ([result("interrupted")], {}, None),
     ],

@@ -100,7 +100,7 @@ def test_components_that_are_not_orthogonal_are_rejected(A, angle):
 
 @pytest.mark.parametrize("size", [1e-300, 1e-9, 0.1])
 def test_supports_that_are_not_disjoint_are_rejected(A, size):
-    found = bs.solve_components(A, 4, 2)
+    found = bs.solve_components(A, 4, 2, scheme="disjoint")
     x = found.components[1].copy()
     x[found.supports[0][0]] = size
     with pytest.raises(bs.VerificationError, match="disjoint"):

@@ -39,7 +39,7 @@ def test_include_in_several_components(X: np.ndarray) -> None:
     found = bs.solve_components(X.T @ X, 4, 2, scheme=scheme, constraints=constraints)
     assert all(3 in result.support for result in found.results)
     with pytest.raises(ValueError, match="include with disjoint supports"):
-        bs.solve_components(X.T @ X, 4, 2, constraints=constraints)
+        bs.solve_components(X.T @ X, 4, 2, constraints=constraints, scheme="disjoint")
     with pytest.raises(ValueError, match=r"constraints with Orthogonalised\(\)"):
         bs.solve_components(
             X.T @ X, 4, 2, constraints=constraints, scheme=bs.Orthogonalised()
@@ -49,10 +49,11 @@ def test_include_in_several_components(X: np.ndarray) -> None:
 def test_disjoint_supports_may_run_out_of_groups(X: np.ndarray) -> None:
     groups = np.arange(24) % 2
     few = bs.Constraints(exclude=range(4, 24), groups=groups, max_per_group=1)
-    found = bs.solve_components(X.T @ X, 2, 2, constraints=few)
+    options = {"scheme": "disjoint", "constraints": few}
+    found = bs.solve_components(X.T @ X, 2, 2, **options)
     assert sorted(np.concatenate(found.supports).tolist()) == [0, 1, 2, 3]
     with pytest.raises(ValueError, match="leave no feature"):
-        bs.solve_components(X.T @ X, 2, 3, constraints=few)
+        bs.solve_components(X.T @ X, 2, 3, **options)
 
 
 def test_starts_for_each_component(X: np.ndarray) -> None:

@@ -178,7 +178,10 @@ def test_the_joint_bound_is_for_the_sparsities_that_were_asked_for(scheme, sweep
 
 def test_a_joint_bound_for_fewer_features_than_were_asked_for_is_refuted():
     A = np.diag([4.0, 3.0, 2.0, 1.0]) + 0.1
-    cov, found = bs.Covariance.from_matrix(A), bs.solve_components(A, [2, 3], 2)
+    cov, found = (
+        bs.Covariance.from_matrix(A),
+        bs.solve_components(A, [2, 3], 2, scheme="disjoint"),
+    )
     assert [result.k for result in found.results] == [2, 2]
     fewer = joint_bounds(cov, found[0], [2, 2], margin=1.0)["components"]
     claimed = {"joint_upper_bound": fewer, "joint_bound_name": "components"}

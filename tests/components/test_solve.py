@@ -12,8 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import blockspca as bs
+from blockspca.components.joint import joint_claim
 from blockspca.components.scheme import NoComponent
 from blockspca.components.schemes import scheme_name
+from blockspca.components.solve import interrupted_jointly
 from component_problems import SCHEMES, ids, overlapping_factors
 from strategies import problems
 
@@ -77,7 +79,7 @@ def test_components_are_those_of_brute_force(scheme, seed, brute_force):
 
 
 def test_disjoint_supports_are_disjoint(X):
-    found = bs.solve_components(bs.Covariance.from_data(X), 5, 6)
+    found = bs.solve_components(bs.Covariance.from_data(X), 5, 6, scheme="disjoint")
     assert len(np.unique(np.concatenate(found.supports))) == 30
     np.testing.assert_allclose(
         found.components @ found.components.T, np.eye(6), atol=1e-14
@@ -89,9 +91,11 @@ def test_disjoint_supports_are_disjoint(X):
 
 
 def test_a_component_takes_the_features_that_are_left():
-    found = bs.solve_components(np.diag([5.0, 4.0, 3.0, 2.0, 1.0]), 2, n_components=3)
+    found = bs.solve_components(
+        np.diag([5.0, 4.0, 3.0, 2.0, 1.0]), 2, 3, scheme="disjoint"
+    )
     assert [support.tolist() for support in found.supports] == [[0], [1], [2]]
-    found = bs.solve_components(np.ones((3, 3)), k=2, n_components=2)
+    found = bs.solve_components(np.ones((3, 3)), 2, 2, scheme="disjoint")
     assert [len(support) for support in found.supports] == [2, 1]
     assert found[1].k == 1
 
@@ -177,7 +181,7 @@ def test_components_that_say_the_same_are_told_apart():
     X = 0.3 * rng.normal(size=(60, 12))
     X[:, :8] += 3 * rng.normal(size=(60, 1))
     X[:, 8:] += 2 * rng.normal(size=(60, 1))
-    repeated = bs.solve_components(X.T @ X, 4, 2)
+    repeated = bs.solve_components(X.T @ X, 4, 2, scheme="disjoint")
     told_apart = bs.solve_components(X.T @ X, 4, 2, scheme=bs.ResidualDeflation())
     assert repeated.supports[1].max() < 8 <= told_apart.supports[1].min()
     assert told_apart.r2 > 0.98 > 0.92 > repeated.r2
@@ -297,7 +301,7 @@ def test_data_is_never_made_into_a_matrix(scheme, monkeypatch):
 def test_results_keep_names_and_blocks(X):
     names = [f"gene {i}" for i in range(30)]
     cov = bs.Covariance.from_data(X, feature_names=names)
-    found = bs.solve_components(cov, 4, 2)
+    found = bs.solve_components(cov, 4, 2, scheme="disjoint")
     assert found[1].features[0].startswith("gene")
     assert (found[1].blocks.labels[found.supports[0]] == -1).all()
     rows = found.to_rows()
@@ -337,24 +341,46 @@ def test_an_interrupt_returns_what_is_known(X):
     assert found.statuses == (bs.Status.INTERRUPTED,)
 
 
-def test_an_interrupt_of_a_joint_proof_keeps_the_components(X, monkeypatch):
-    """It was the end of the call, and of all components."""
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
+def test_an_interrupt_of_a_joint_proof_leaves_it_to_be_asked_for_again(X, monkeypatch):
     cov = bs.Covariance.from_data(X)
-    whole = bs.solve_components(cov, 5, 3)
-    monkeypatch.setattr("blockspca.components.joint.joint_entries", stop)
-    with pytest.warns(UserWarning, match="was interrupted"):
-        found = bs.solve_components(cov, 5, 3)
-    assert found.statuses[:-1] == whole.statuses[:-1]
-    assert found.statuses[-1] is bs.Status.INTERRUPTED
-    np.testing.assert_array_equal(found.components, whole.components)
-    np.testing.assert_array_equal(found.upper_bounds, whole.upper_bounds)
-    assert found.joint_proof is None
-    assert found.joint_upper_bound >= whole.joint_total
-    found.verify(cov)
+    whole = bs.solve_components(cov, 5, 3, scheme="disjoint")
+    found = bs.solve_components(cov, 5, 3, scheme="disjoint")
+    with monkeypatch.context() as patch:
+        patch.setattr("blockspca.components.joint.joint_entries", _stop)
+        with pytest.raises(KeyboardInterrupt):
+            _ = found.joint_upper_bound
+        ended = interrupted_jointly(found)
+    assert found.joint_upper_bound == whole.joint_upper_bound
+    assert found.statuses == whole.statuses
+    assert ended.statuses[-1] is bs.Status.INTERRUPTED
+    assert ended.joint_proof is None
+    assert ended.joint_upper_bound >= whole.joint_upper_bound
+    ended.verify(cov)
+
+
+@pytest.mark.parametrize("read", [lambda f: f.joint_gap, pickle.dumps, repr])
+def test_the_joint_bound_is_computed_when_it_is_read_and_once(X, monkeypatch, read):
+    """Of a fit of 2.3 s it took 0.85 s that nobody had asked for."""
+    asked = []
+
+    def spy(*arguments, **options):
+        asked.append(arguments)
+        return joint_claim(*arguments, **options)
+
+    monkeypatch.setattr("blockspca.components.solve.joint_claim", spy)
+    cov = bs.Covariance.from_data(X)
+    found = bs.solve_components(cov, 5, 3, proof=True)
+    model = bs.SparsePCA(3, k=5).fit(X)
+    assert not asked
+    read(found)
+    assert len(asked) == 1
+    assert found.joint_upper_bound >= found.joint_total
+    assert found.joint_bound_name
+    again = pickle.loads(pickle.dumps(found))
+    assert again.joint_upper_bound == found.joint_upper_bound
+    assert len(asked) == 1
+    assert model.joint_gap_ == pytest.approx(found.joint_gap)
+    assert len(asked) == 2
 
 
 def _stop(*_, **__):
@@ -418,9 +444,10 @@ def test_an_interrupt_of_a_search_for_the_joint_bound_is_one_of_the_call(
         return replace(search(*arguments, **options), interrupted=True)
 
     monkeypatch.setattr(joint_split, "entry_bound", stopped)
-    with pytest.warns(UserWarning, match="was interrupted"):
-        found = bs.solve_components(bs.Covariance.from_data(X), 5, 3, sweeps=1)
-    assert found.statuses[-1] is bs.Status.INTERRUPTED
+    cov = bs.Covariance.from_data(X)
+    found = bs.solve_components(cov, 5, 3, scheme="disjoint", sweeps=1)
+    with pytest.raises(KeyboardInterrupt):
+        _ = found.joint_gap
 
 
 def test_starts_that_are_no_list_are_refused_by_name():
@@ -442,7 +469,7 @@ def test_repr_has_a_line_for_each_component(X):
     """It was pages long: every array of every result."""
     found = bs.solve_components(bs.Covariance.from_data(X), 5, 3)
     lines = repr(found).splitlines()
-    assert lines[0].startswith("Components(3 by DisjointSupports, joint_upper_bound=")
+    assert lines[0].startswith("Components(3 by ResidualDeflation, joint_upper_bound=")
     assert lines[1:] == [
         f"  [{j}] {result!r}" for j, result in enumerate(found.results)
     ]
@@ -469,7 +496,11 @@ def test_repetition_gives_the_same_answer(X):
         ({"k": [3]}, ValueError, r"k has 1 value\(s\) for n_components = 2"),
         ({"k": [3, 0]}, ValueError, r"k\[1\] = 0"),
         ({"k": "3"}, TypeError, "k = '3'"),
-        ({"k": 30}, ValueError, "all 30 feature.*scheme='projection'"),
+        (
+            {"k": 30, "scheme": "disjoint"},
+            ValueError,
+            "all 30 feature.*scheme='projection'",
+        ),
         ({"scheme": "disjont"}, ValueError, "scheme = 'disjont'"),
         ({"scheme": bs.DisjointSupports}, TypeError, r"pass an instance, Disj.*\(\)"),
         ({"solvr": None}, TypeError, "solvr"),

@@ -189,10 +189,10 @@ def test_a_set_that_no_single_component_can_leave_stays():
     A = np.array([[4.0, 0, 1.9, 0], [0, 4, 0, 0], [1.9, 0, 4, 0], [0, 0, 0, 3.9]])
     A[1, 3] = A[3, 1] = 1.85
     A[0, 1] = A[1, 0] = 2.0
-    plain = bs.solve_components(A, 2, 2)
+    plain = bs.solve_components(A, 2, 2, scheme="disjoint")
     assert plain.explained_variance.sum() < best_disjoint_pairs(A) - 0.05
     # {0, 1} and {2, 3}: each is the best while the other stays, so sweeps end there.
-    again = bs.solve_components(A, 2, 2, sweeps=5)
+    again = bs.solve_components(A, 2, 2, scheme="disjoint", sweeps=5)
     assert again.explained_variance.sum() == plain.explained_variance.sum()
     assert [status.value for status in again.statuses] == ["optimal", "optimal"]
 
@@ -268,7 +268,7 @@ def test_limits_and_interrupts_leave_valid_claims():
         found = bs.solve_components(cov, 4, 3, sweeps=2, limits=limits)
         assert len(found) == 3
         found.verify(cov)
-    plain = bs.solve_components(cov, 4, 3)
+    plain = bs.solve_components(cov, 4, 3, scheme="disjoint")
 
     def interrupted(index, given, x, last):
         result = bs.solve(bs.DisjointSupports().problem(cov, given), 4)

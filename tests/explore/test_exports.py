@@ -139,7 +139,11 @@ def test_a_package_that_is_missing_is_named(missing, monkeypatch):
 
 def test_the_command_serves_until_it_is_interrupted(folder):
     """A real process: it says where the page is, and ends on Ctrl-C."""
-    code = "from blockspca.cli import main; main()"
+    code = (
+        # In the background SIGINT is ignored, and children ignore it as well.
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from blockspca.cli import main; main()"
+    )
     words = [sys.executable, "-c", code, "explore", str(folder / "data.csv")]
     words += ["--label", "kind", "--no-browser"]
     with subprocess.Popen(

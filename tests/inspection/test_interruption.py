@@ -48,7 +48,7 @@ def test_the_second_problem_is_not_begun(monkeypatch, call: int) -> None:
     """It was, with half of the time, or with all of it."""
     asked = interrupted_at(monkeypatch, "restricted_isometry", "solve", call)
     Phi = np.random.default_rng(0).normal(size=(7, 10))
-    found, said = warned(bs.restricted_isometry, Phi, 3)
+    found, said = warned(bs.restricted_isometry, Phi, 3, limits=bs.Limits())
     assert [limits.time for limits in asked] == [None, 0.0 if call == 1 else None]
     assert found.smallest.status is bs.Status.INTERRUPTED
     assert not found.proved

@@ -40,7 +40,7 @@ def test_bad_columns() -> None:
 def test_two_hundred_by_six_hundred() -> None:
     """Flat matrices: sets are grown at once, not after proofs of coarser gaps."""
     Phi = np.random.default_rng(1).standard_normal((200, 600))
-    found = bs.restricted_isometry(Phi, 5)
+    found = bs.restricted_isometry(Phi, 5, limits=bs.Limits())
     assert found.proved
     assert found.largest.nodes + found.smallest.nodes < 200_000
 

@@ -73,7 +73,7 @@ def test_features_of_their_own():
 def test_the_time_that_is_up_is_said_and_kept():
     chosen = choose(with_factors(6, 3), 2, time=0.0)
     assert all(choice.reason.startswith("the time was up") for choice in chosen.choices)
-    model = bs.SparsePCA(2, limits=bs.Limits(time=0.0), random_state=0)
+    model = bs.SparsePCA(2, k="auto", limits=bs.Limits(time=0.0), random_state=0)
     with pytest.warns(UserWarning, match="not proved"):
         model.fit(with_factors(6, 3))
     assert len(model.choices_of_k_) == len(model.components_)

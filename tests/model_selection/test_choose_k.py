@@ -108,7 +108,9 @@ def test_a_unit_that_decides_on_k():
     assert "Feature 'g7' alone has 100.0% of the variance" in reason
     assert "pass scale=True" in reason
     assert "1 times" not in reason
-    model = bs.SparsePCA(1, random_state=0).fit(X)
+    model = bs.SparsePCA(1, k="auto", random_state=0)
+    with pytest.warns(UserWarning, match="k says little"):
+        model.fit(X)
     assert "Feature 'g7' alone" in model.choice_of_k_.reason
     assert "alone" not in bs.choose_k(X, scale=True).reason
 

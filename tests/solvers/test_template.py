@@ -92,9 +92,9 @@ def test_nothing_found_leaves_the_largest_variances():
     ("bound", "gap", "status"),
     [
         (3.9, None, bs.Status.OPTIMAL),
-        (3.9 * (1 + 5e-10), None, bs.Status.OPTIMAL),
-        (3.9 * (1 + 5e-9), None, bs.Status.FEASIBLE),
-        (3.9 * (1 + 5e-9), 1e-8, bs.Status.GAP_LIMIT),
+        (3.9 * (1 + 5e-7), None, bs.Status.OPTIMAL),
+        (3.9 * (1 + 5e-6), None, bs.Status.FEASIBLE),
+        (3.9 * (1 + 5e-6), 1e-5, bs.Status.GAP_LIMIT),
         (4.0, 0.01, bs.Status.FEASIBLE),
         (math.inf, 0.5, bs.Status.FEASIBLE),
     ],

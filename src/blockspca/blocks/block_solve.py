@@ -30,6 +30,7 @@ TOLERANCE = 1e-9  # relative: by how much a bound of a solver may be below its o
 _CLEARLY = 1e-6  # relative: more than what a converged iteration can still gain
 COPIES_IN_USE = 5  # arrays of the size of a block that a solver may hold at once
 ONE_THREAD_UP_TO = 500  # features of the largest block: LAPACK gains nothing by more
+FEW_NODES = 20_000  # a limit below is spent on one block at a time
 START_SECONDS = 3.0  # that worker processes may take to start
 EXTREME = 1e100  # beyond this, or below its inverse, squares overflow or vanish
 
@@ -163,9 +164,10 @@ def block_solve(
 
     Blocks are taken by descending upper bound, and those that cannot beat the incumbent
     are skipped. They go in batches of fixed sizes 2, 4, 8, …, and the incumbent changes
-    between batches only: that is why parallel and serial runs agree. With a limit on
-    nodes or memory they go one at a time, so that none is spent twice. Where k is at
-    least the size of a block, its leading eigenvector is the answer (the PCA case).
+    between batches only: that is why parallel and serial runs agree. The blocks of a
+    batch share the nodes that are left. With few nodes or a limit on memory they go one
+    at a time, so that none is spent twice. Where k is at least the size of a block, its
+    leading eigenvector is the answer (the PCA case).
     """
     budget = Budget(limits)
     table = _BlockTable(cov, k, path, epsilon)
@@ -259,7 +261,8 @@ def _refuse_indefinite(A: FloatArray, b: int, solver: Solver) -> None:
 
 
 def _batches(queue: Sequence[int], limits: Limits) -> Iterator[list[int]]:
-    one_at_a_time = limits.nodes is not None or limits.memory is not None
+    few = limits.nodes is not None and limits.nodes < FEW_NODES
+    one_at_a_time = few or limits.memory is not None
     start, size = 0, 1 if one_at_a_time else 2
     while start < len(queue):
         yield list(queue[start : start + size])
@@ -283,8 +286,11 @@ def _tasks(
     seed: int,
 ) -> list[_Task]:
     left = budget.left()
+    if left.nodes is not None and batch:
+        left = replace(left, nodes=max(1, left.nodes // len(batch)))
     # Wall-clock time, so that a worker process can tell how much of it is left.
-    until = None if left.time is None else time.time() + left.time
+    seconds = budget.ends_in()
+    until = None if seconds is None else time.time() + seconds
     return [
         (table.matrix(b), table.k, solver, left, until, table.objective, [seed, b])
         for b in batch

@@ -175,7 +175,7 @@ def _path(
         objective = float(cov.diagonal().max())
         callback(Event("scan", done, total, k, objective, elapsed=budget.elapsed()))
 
-    if not load(*scan_kernels(cov), seconds=budget.remaining()):
+    if not budget.loads(load, *scan_kernels(cov)):
         raise TimeoutError("the time was up before the scan was compiled")
     wanted = getattr(strategy, "largest_useful_block", lambda k: k)(k)
     width = min(max(wanted, k - 1, 1), LONGEST_LISTS)

@@ -71,9 +71,8 @@ def estimate_noise(
     if n_entries < FEW_ENTRIES * m:
         warnings.warn(
             f"The {n_entries} entries of the upper triangle, divided into {m} subsets, "
-            f"leave about {n_entries / m:.2g} entries in each: too few to average. The "
-            "median of their mean squares is then biased low, and so is the estimate "
-            "(by a factor of up to 0.674 for Gaussian noise). Pass a smaller "
+            f"leave about {n_entries / m:.2g} entries in each, so that the estimate is "
+            "biased low, by a factor of up to 0.674 for Gaussian noise. Pass a smaller "
             f"n_subsets, for example {max(1, n_entries // (10 * FEW_ENTRIES))}.",
             stacklevel=2,
         )

@@ -33,6 +33,7 @@ _LANCZOS = 200  # products that Lanczos' method takes, seldom more
 # Of the gap: a root that cannot gain more is not worth its time. The trace of
 # correlations, which it cannot beat, is known up to rounding only.
 _NO_GAIN = 0.01
+_AGREED = 1e-10  # of the objective, by which values of one set may differ
 _POWER_STEPS = 8  # to see whether λmax is worth its price; they cost a pass each
 
 
@@ -227,9 +228,20 @@ class _Run:
         if np.isfinite(bound.value):
             found = NamedBound(bound.value, BoundName.ENTRY_DUAL, better=bound.better)
             self.known.append(found)
+            self._raise_target(found)
         if bound.interrupted:
             raise BoundInterrupted(self.least())
         self.notify(np.inf, 0, cov.n_features)
+
+    def _raise_target(self, found: NamedBound) -> None:
+        """Be content with a bound that a better set reaches as the first one would."""
+        if found.better is None or not np.isfinite(self.target):
+            return
+        _, before = on_support(self.cov, np.asarray(self.support))
+        _, reached = on_support(self.cov, found.better)
+        slack = self.target - before + _AGREED * abs(reached)
+        if found.value <= reached + slack:
+            self.target = max(self.target, found.value)
 
     def by_few_directions(self) -> None:
         """The root of the direction dual, and a few nodes if it has twice the gap.

@@ -15,7 +15,7 @@ from ..bound_names import BoundName
 from ..bounds.smaller_k import bound_from_smaller_k
 from ..covariance.covariance import Covariance
 from ..search.schur_tree import extent, rounding_allowance
-from ..status import OPTIMAL_GAP, is_within_gap
+from ..status import SEARCH_GAP, is_within_gap
 from .adaptive_screening import AdaptiveScreening
 
 # In units of the largest entry: squares below the normal range err by 2⁻¹⁰⁷⁴ each, so
@@ -110,12 +110,12 @@ class Chain:
 
     def is_proved(self, k: int, gap: float) -> bool:
         """Whether the bound is within the gap of the incumbent."""
-        # A little less than what is called optimal, which is judged by x'Ax as it is
+        # A little less than what searches aim at, which is judged by x'Ax as it is
         # handed out, not by λ.
         value, bound = self.values[k], self.upper[k]
         if bound == np.inf:
             return False
-        return is_within_gap(value, max(bound, value), max(0.99 * OPTIMAL_GAP, gap))
+        return is_within_gap(value, max(bound, value), max(0.99 * SEARCH_GAP, gap))
 
     def target(self, k: int, gap: float) -> float:
         """The τ to prove for a gap.
@@ -125,7 +125,7 @@ class Chain:
         which the chain says nothing.
         """
         value = self.values[k]
-        above = 0.5 * OPTIMAL_GAP * abs(value)
+        above = 0.5 * SEARCH_GAP * abs(value)
         if gap > 0:
             wanted = 0.999 * gap * abs(value) - self.allowance(k, value)
             above = max(wanted, above)

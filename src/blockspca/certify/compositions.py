@@ -30,7 +30,7 @@ from ..numerics.upper_eigenvalues import AGREED
 from ..proof_settings import ProofSettings
 from ..search.portfolio import Portfolio
 from ..search.schur_tree import TreeStatistics, extent, rounding_allowance
-from ..status import OPTIMAL_GAP
+from ..status import SEARCH_GAP
 
 _NONE = NamedBound(np.inf, BoundName.NONE)
 
@@ -116,9 +116,9 @@ def _tau(cov: Covariance, k: int, reached: float, target: float, unit: float) ->
     allowed = k * cov.entry_error / unit
     allowed += rounding_allowance(k, target / unit, target / unit, 0.0)
     allowed += AGREED * abs(target) / unit
-    # Half of what "optimal" allows: the other half is for what rounding adds to the
+    # Half of what searches leave open: the other half is for what rounding adds to the
     # bound.
-    least = reached + 0.5 * OPTIMAL_GAP * abs(reached)
+    least = reached + 0.5 * SEARCH_GAP * abs(reached)
     return max(target / unit - 2 * allowed, least / unit)
 
 

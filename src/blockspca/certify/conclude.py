@@ -44,6 +44,8 @@ def _complete(prover: PathProver) -> None:
     chain did not bring down far is compared with those that need no chain.
     """
     limit = prover.budget.limits.time
+    if limit is None and prover.budget.is_called_off():
+        limit = 0.0
     ends = np.inf
     if limit is not None:
         ends = prover.budget.elapsed()

@@ -24,7 +24,7 @@ from ..limits import Budget, Limits
 from ..numerics.linalg import on_support
 from ..progress import Event, silent
 from ..result import Result
-from ..status import OPTIMAL_GAP, PROVED, Status, status_of_gap
+from ..status import PROVED, SEARCH_GAP, Status, is_search_over, status_of_gap
 from .alarms import has_alarm
 from .provers import ProofOptions
 
@@ -64,7 +64,12 @@ class Contrast:
         options = replace(self.options, callback=callback)
         results = own(self.cov, ks, limits, incumbents, options)
         budget.nodes += results[ks[-1]].nodes
-        left_open = [k for k in results if results[k].status not in PROVED]
+        gap = limits.gap
+        left_open = [
+            k
+            for k, one in results.items()
+            if not is_search_over(one.objective, one.upper_bound, gap)
+        ]
         if left_open and not found and self._may_help(results[left_open[-1]]):
             limits = self.settings.of_target(budget.left())
             start = {k: results[k].support.tolist() for k in left_open}
@@ -172,7 +177,7 @@ class Contrast:
         bound = NamedBound(
             above_target(of_target.upper_bound, dominance), BoundName.TARGET
         )
-        allowed = OPTIMAL_GAP * abs(objective) + k * self.cov.entry_error
+        allowed = SEARCH_GAP * abs(objective) + k * self.cov.entry_error
         certificate, proof = result.certificate, of_target.certificate
         if certificate is None or proof is None or bound.value >= result.upper_bound:
             return result

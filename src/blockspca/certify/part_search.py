@@ -30,7 +30,7 @@ from ..numerics.rounding import EPS, TINY
 from ..progress import silent
 from ..proof_settings import Prover
 from ..result import Result
-from ..status import OPTIMAL_GAP, PROVED, Status, is_within_gap
+from ..status import PROVED, SEARCH_GAP, Status, is_within_gap
 from .nonnegative import has_both_signs, nonnegative_loadings
 from .parts import (
     Pairs,
@@ -47,7 +47,7 @@ from .results import certified_results
 Problem = TypeVar("Problem")
 
 _ROUNDS = 30  # of a part: its level rises, or entries are restored
-_ABOVE = 0.2  # of what "optimal" allows: how far the level is above the best set
+_ABOVE = 0.2  # of what searches leave open: how far the level is above the best set
 _POOL = 300  # features among which the first set with those to include is looked for
 
 
@@ -97,7 +97,7 @@ class Run:
     def is_closed(self, bound: float) -> bool:
         """Whether a bound is as near the best component as was asked for."""
         best = self.best
-        gap = max(self.budget.limits.gap or 0.0, 0.9 * OPTIMAL_GAP)
+        gap = max(self.budget.limits.gap or 0.0, 0.9 * SEARCH_GAP)
         return best is not None and is_within_gap(
             best.objective, max(bound, best.objective), gap
         )
@@ -320,7 +320,7 @@ def levels(run: Run, part: Part) -> Iterator[float]:
     value = rayleigh(within, leading_eigenvector(within))
     if run.best is not None:
         value = max(value, run.best.objective)
-    margin = max(_ABOVE * OPTIMAL_GAP * abs(value), EPS * float(np.abs(rows).max()))
+    margin = max(_ABOVE * SEARCH_GAP * abs(value), EPS * float(np.abs(rows).max()))
     margin = margin or TINY
     while True:
         yield value + margin

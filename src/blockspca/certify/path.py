@@ -282,6 +282,8 @@ class PathProver:
             raise
         finally:
             self.count_nodes(k, bound.nodes)
+        if bound.better is not None and self.groups is None:  # which it may not keep
+            self.incumbents.accept(k, bound.better.astype(np.int64), str(bound.name))
         self.add_bound(k, bound)
 
     def prove_by_itself(self, k: int, gap: float) -> None:

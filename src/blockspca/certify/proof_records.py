@@ -27,7 +27,7 @@ from ..numerics.rounding import EPS
 from ..proof_file import Proof, Section, needed_version
 from ..result import Result
 from ..search.tree_log import ROOM, above, below, root_order, tree_text
-from ..status import OPTIMAL_GAP, Status, is_within_gap
+from ..status import OPTIMAL_GAP, SEARCH_GAP, Status, is_within_gap
 from .adaptive_screening import AdaptiveScreening
 from .composition_records import records_by_counts
 from .group_records import ALL_UNITS, group_tree
@@ -44,7 +44,7 @@ _SEARCHED = (BoundName.PROOF_TREE, BoundName.GROWTH, BoundName.SCREENING)
 DIRECTION_ROOM = 2.0**-20
 
 # The same of the entry dual: eliminating hundreds of rows in floats errs by more, and
-# half of the tolerance of "optimal" is left.
+# half of what searches leave open is left.
 ENTRY_ROOM = 2.0**-31
 
 # Nodes of one tree, at the most. As a rule it has as many as the search opened; where
@@ -81,7 +81,8 @@ def weaker_message(result: Result, bound: float) -> str:
 
     By more than "optimal" leaves open.
     """
-    if is_within_gap(result.objective, bound, max(result.gap, 0.0) + OPTIMAL_GAP):
+    allowed = max(result.gap + SEARCH_GAP, OPTIMAL_GAP)
+    if is_within_gap(result.objective, bound, allowed):
         return ""
     return (
         f"k = {result.k}: the proof shows at most {bound:.6g}, the result says "

@@ -41,8 +41,8 @@ def choose_prover(
     the path is walked anyway. So `solve(cov, k)` and `solve_path(cov, k)[k]` have the
     same provers from there to `chain_up_to`, beyond which `solve` has no chain. One
     small k under a limit on time (`timed`), or
-    of few features, is for the duals as well, once the chain has had its share
-    (`first_of_chain`).
+    of few features, or from `duals_from` on, is for the duals as well, once the chain
+    has had its share (`first_of_chain`).
 
     Examples
     --------
@@ -60,7 +60,7 @@ def choose_prover(
     if k_max < settings.single_k_from:
         is_one = 1 < k_min == k_max  # the duals need two
         are_cheap = cov.n_varying <= settings.duals_below_up_to
-        if is_one and (timed or are_cheap):
+        if is_one and (timed or are_cheap or k_max >= settings.duals_from):
             return Prover.SINGLE_K_THEN_CHAIN
         return Prover.CHAIN
     if k_min < k_max:

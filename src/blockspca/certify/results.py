@@ -17,7 +17,14 @@ from ..numerics.threads import proof_threads
 from ..progress import Event, Listener, silent
 from ..proof_settings import ProofSettings, Prover
 from ..result import Result
-from ..status import PROVED, Status, status_of_gap
+from ..status import (
+    PROVED,
+    SEARCH_GAP,
+    STOPPED,
+    Status,
+    is_search_over,
+    status_of_gap,
+)
 from .alarms import alarm
 from .conclude import steps_from_variances
 from .contrast import Contrast, Incumbents
@@ -94,6 +101,10 @@ class _Call:
         """Report an event of a walk that is not the last: no limit settles k."""
         self.report(event if event.status in PROVED else replace(event, status=None))
 
+    def is_over(self, step: CertifiedStep) -> bool:
+        """Whether the bound is as low as is aimed at, below what is called optimal."""
+        return is_search_over(step.objective, step.upper_bound, self.limits.gap)
+
     def walk_chain(
         self, within: Limits, callback: Listener, n_jobs: int | None = None
     ) -> dict[int, CertifiedStep]:
@@ -166,7 +177,9 @@ class _Call:
         answers, interrupted = side_by_side(
             # A core each: more threads would take that of the other.
             [lambda: self.walk_chain(self.limits, report, n_jobs=1), alone],
-            lambda found: found[k].status in (*PROVED, Status.INTERRUPTED),
+            lambda found: (
+                self.is_over(found[k]) or found[k].status is Status.INTERRUPTED
+            ),
             settings.head_start_of(self.limits),
         )
         steps = answers[0]
@@ -201,7 +214,8 @@ class _Call:
             budget.nodes = sum(step.nodes for step in first.values())
             self.incumbents[k] = first[k].support.tolist()
         direct = self.prove_without_chain(budget.left(), self.report, options.settings)
-        ends = direct.status is not Status.FEASIBLE or not with_chain
+        proved = direct.status in PROVED and self.is_over(direct)
+        ends = proved or direct.status in STOPPED or not with_chain
         if ends and first is not None:
             last = replace(first[k], status=direct.status)
             return self.as_results({**first, k: last}, direct, direct.nodes)
@@ -311,7 +325,8 @@ def _tighter(
     if direct is None:
         return chained, True
     for bounded, reached in ((chained, direct), (direct, chained)):
-        if not bounded.upper_bound >= reached.objective - reached.tolerance:
+        rounding = SEARCH_GAP * abs(reached.objective)
+        if not bounded.upper_bound >= reached.objective - rounding:
             return _without_bound(bounded, reached), False
     best = chained
     if direct.objective > chained.objective:

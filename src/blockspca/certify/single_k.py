@@ -22,7 +22,7 @@ from ..limits import Budget, Limits
 from ..numerics.linalg import leading_eigenvector, rayleigh
 from ..progress import Event, Listener, silent
 from ..proof_settings import ProofSettings
-from ..status import OPTIMAL_GAP, Status, is_within_gap, status_of_gap
+from ..status import SEARCH_GAP, Status, is_within_gap, status_of_gap
 from .compositions import bound_by_compositions
 from .steps import CertifiedStep, TreeStatistics
 
@@ -56,9 +56,9 @@ def _better(one: _Candidate, other: _Candidate) -> _Candidate:
 
 def _target(best: _Candidate, gap: float) -> float:
     """Where a bound is low enough."""
-    # Half of what "optimal" allows is left for what rounding adds to a bound: one that
+    # Half of what searches leave open is for what rounding adds to a bound: one that
     # ends at the target, and 3e-15 above the gap, has not reached it.
-    slack = max(gap - 0.5 * OPTIMAL_GAP, 0.5 * OPTIMAL_GAP) * abs(best.objective)
+    slack = max(gap - 0.5 * SEARCH_GAP, 0.5 * SEARCH_GAP) * abs(best.objective)
     return best.objective + slack
 
 
@@ -169,7 +169,7 @@ def prove_single_k(
             seconds = max(settings.bound_share * left, left - settings.reserve)
         bound, best = _bound_by_parts(cov, k, best, budget, settings)
         if not is_within_gap(
-            best.objective, max(bound.value, best.objective), max(gap, OPTIMAL_GAP)
+            best.objective, max(bound.value, best.objective), max(gap, SEARCH_GAP)
         ):
             searched = best_bound(
                 cov,
@@ -183,7 +183,7 @@ def prove_single_k(
                         settings.nodes_of_entries(k, is_timed), budget.nodes_left
                     ),
                     is_timed=is_timed,
-                    gap=gap if gap > OPTIMAL_GAP else 0.0,
+                    gap=gap if gap > SEARCH_GAP else 0.0,
                 ),
                 memory=limits.memory,
                 report=_reporter(callback, k, best, budget),
@@ -202,9 +202,9 @@ def prove_single_k(
     objective = best.objective
     # A bound below what is reached is a defect, of which `is_sound` warns: nothing is
     # claimed by it.
-    if not is_sound(bound, objective, OPTIMAL_GAP * abs(objective)):
+    if not is_sound(bound, objective, SEARCH_GAP * abs(objective)):
         bound = NamedBound(np.inf, BoundName.NONE)
-    if not is_within_gap(objective, max(bound.value, objective), max(gap, OPTIMAL_GAP)):
+    if not is_within_gap(objective, max(bound.value, objective), max(gap, SEARCH_GAP)):
         bound = min(bound, NamedBound(*ObviousBounds(cov).least(k)))
     upper_bound = max(bound.value, objective)
     return CertifiedStep(

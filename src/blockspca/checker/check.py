@@ -40,7 +40,7 @@ from .sign_tree import check_signs
 from .taken import Deflated
 from .tree_text import WrittenTree
 
-OPTIMAL = Fraction(1, 10**9)
+OPTIMAL = Fraction(1, 10**6)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def claimed(claim: Claim) -> str:
 
 
 def is_optimal(claim: Claim) -> bool:
-    """Say whether the gap is at most 10⁻⁹."""
+    """Say whether the gap is at most 10⁻⁶."""
     low, high = Fraction(claim.objective), Fraction(claim.upper_bound)
     return high - low <= OPTIMAL * abs(low)
 

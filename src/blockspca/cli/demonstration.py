@@ -86,7 +86,7 @@ def _describe(result: Result) -> list[tuple[str, str]]:
         ("chosen features", "\n".join(loadings)),
         ("objective x'Ax", f"{result.objective:.6g}"),
         ("upper bound", f"{result.upper_bound:.6g}"),
-        ("gap", gap_in_percent(result.gap, result.status)),
+        ("gap", gap_in_percent(result.gap)),
         ("status", str(result.status)),
         ("time", f"{result.time:.3f} s"),
         ("blocks", blocks),

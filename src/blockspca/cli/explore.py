@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..scheme_defaults import EXPLORED
+from ..scheme_defaults import DEFAULT_SCHEME
 from .constraining import Groups
 from .declaring import option, real, whole
 from .display import Display
@@ -27,7 +27,7 @@ class ExploreOptions:
 
     k: int = option("Number of features at the start.", 5, "-k", **whole(1))
     n_components: NComponents = 1
-    scheme: SchemeOption = EXPLORED
+    scheme: SchemeOption = DEFAULT_SCHEME
     groups: Groups = None
     time: float = option("Seconds for each answer.", 10.0, **real(0.1))
     jobs: int | None = option(

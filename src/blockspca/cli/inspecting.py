@@ -80,7 +80,7 @@ def inspect(
     components, loaded, n_jobs = found.components, found.loaded, solving.jobs
     cov, ks = loaded.cov, [result.k for result in components.results]
     limits = solving.limits()
-    time = SECONDS if limits.time is None else limits.time
+    time = SECONDS if solving.time is None else solving.time
     limits = replace(limits, time=time)
     try:
         if options.alternatives is not None:

@@ -33,13 +33,20 @@ class Loaded:
 
 
 def read_for_proof(file: Path, options: ReadOptions, display: Display) -> Table:
-    """Read the table that a proof is about.
+    """Read the table that a proof is about, into memory.
 
     Columns of text are left out without being asked: a proof does not note what fit has
     left out, and its hash of the numbers tells whether it was these columns.
     """
     with display.reading(file.name) as tick:
-        return read_file(file, replace(options, numeric_only=True), tick)
+        from ..io.table import may_hold_text
+
+        if may_hold_text(file):
+            options = replace(options, numeric_only=True)
+        table = read_file(file, options, tick)
+        if hasattr(table.values, "to_memory"):  # a large h5ad or Zarr file
+            table = replace(table, values=table.values.to_memory())
+        return table
 
 
 def load(file: Path, options: ReadOptions, display: Display) -> Loaded:

@@ -30,7 +30,6 @@ Sparsity = Annotated[
         "-k",
         help="Features in each component: a number (5), a share of all features "
         "(0.05), one number for each component (5,4,3), or auto.",
-        show_default=False,
     ),
 ]
 NComponents = Annotated[
@@ -183,7 +182,9 @@ def _as_typed(options: ReadOptions) -> ReadOptions:
 class SolveOptions:
     """When to stop, and how many threads to use."""
 
-    time: float | None = _solve("Stop after this many seconds.", None, **real(0))
+    time: float | None = _solve(
+        "Stop after this many seconds; 20 if no limit is given.", None, **real(0)
+    )
     gap: float | None = _solve(
         "Stop when this gap is proved; 0.01 is 1 %.", None, **fraction("FRACTION")
     )
@@ -199,18 +200,18 @@ class SolveOptions:
             raise UsageError("--time = inf; leave it out for no limit")
 
     def limits(self, proof: bool = False) -> Any:
-        """Return them as the library's `Limits`; without any, its default.
+        """Return them as the library's `Limits`, with its defaults.
 
         Where a proof is written afterwards, time is kept for that.
         """
-        from ..limits import DEFAULT_LIMITS, Limits
+        from ..limits import DEFAULT_LIMITS, Limits, as_limits
 
         limits = Limits(time=self.time, nodes=self.nodes, gap=self.gap)
         if proof and self.time is not None:
             from ..certify.proof_log import time_to_solve
 
             return time_to_solve(limits)
-        return DEFAULT_LIMITS if limits == Limits() else limits
+        return DEFAULT_LIMITS if limits == Limits() else as_limits(limits)
 
 
 @dataclass(frozen=True)

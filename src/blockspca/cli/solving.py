@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from ..scheme_defaults import FITTED, SchemeName
+from ..scheme_defaults import DEFAULT_COMPONENTS, DEFAULT_K, DEFAULT_SCHEME, SchemeName
 from .compile import compile_before
 from .constraining import ConstraintOptions
 from .display import Display
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 class ComponentOptions:
     """Which components are wanted."""
 
-    k: Sparsity
-    n_components: NComponents = 1
-    scheme: SchemeOption = FITTED
+    k: Sparsity = str(DEFAULT_K)
+    n_components: NComponents = DEFAULT_COMPONENTS
+    scheme: SchemeOption = DEFAULT_SCHEME
 
     def sparsity(self) -> int | float | list[int | float] | None:
         """Return k as numbers, and auto as None."""
@@ -107,18 +107,22 @@ def fit_components(
     """Solve for the components, with a log on terminals; None chooses k."""
     k, n_components, scheme = asked.sparsity(), asked.n_components, asked.scheme
     constraints = constraining.read(loaded)
-    start = constraining.starts(loaded, n_components)
     with display.working("Loading the solver"):
         from ..components import solve_components
         from ..components.prediction_search import KERNELS
-        from ..components.requests import features_wanted
+        from ..components.requests import as_many_as_vary, features_wanted
         from ..components.scheme_names import IN_TURN, as_scheme
         from ..covariance.pca import pca_variances
         from ..limits import Budget
+    n_components = as_many_as_vary(n_components, loaded.cov)
+    if isinstance(k, list):  # one for each component that was asked for
+        k = k[:n_components]
+    start = constraining.starts(loaded, n_components)
     further = KERNELS if scheme not in IN_TURN and n_components > 1 else ()
     compile_before(solving, loaded.cov, display, proof, further)
     budget = Budget(solving.limits(proof))
     if k is None:
+        asked = replace(asked, n_components=n_components)
         chosen = _choose(loaded, asked, budget, solving.jobs, display)
         k = [*chosen.ks]
         if start is None and constraints is None:
@@ -138,6 +142,12 @@ def fit_components(
             start=start,
             proof=proof,
         )
+        try:
+            _ = components.joint_upper_bound  # computed when it is read
+        except KeyboardInterrupt:
+            from ..components.solve import interrupted_jointly
+
+            components = interrupted_jointly(components)
     seconds = budget.elapsed()
     pca = None
     if not was_interrupted(components.results):
@@ -266,8 +276,8 @@ def why_not_proved(results: list[Result], solving: SolveOptions) -> list[str]:
         rounding = all(is_left_by_rounding(result) for result in ended)
         why = ", which is what rounding may amount to" if rounding else ""
         said.append(
-            f"no limit was reached: {len(ended)} of {len(results)} proofs ended with a "
-            f"gap of up to {gap_in_percent(widest, None)}{why}; --gap accepts one."
+            f"{len(ended)} of {len(results)} proofs ended by themselves, with a "
+            f"gap of up to {gap_in_percent(widest)}{why}; --gap accepts one."
         )
     return said
 
@@ -303,4 +313,6 @@ def _choose(
     for j, choice in enumerate(found.choices):
         which = f"component {j + 1}: " if asked.n_components > 1 else ""
         display.note(in_options(which + choice.reason, Argument("scale", True)))
+    if found.cap:
+        display.note(found.cap)
     return found

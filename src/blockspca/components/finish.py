@@ -26,7 +26,7 @@ from ..numerics.blas import single_threaded
 from ..numerics.linalg import vector_on
 from ..result import Result
 from ..search.reference import NodeCapReached, Undecided
-from ..status import OPTIMAL_GAP, PROVED, Status, is_optimal_gap
+from ..status import SEARCH_GAP, Status, is_optimal_gap, is_search_over
 from .conditions import best_orthogonal
 from .conditions_search import Better, Conditions, ConstrainedSearch
 from .earlier import with_claim_checked
@@ -53,12 +53,14 @@ def finished(
     left = MAX_NODES
     if limits.nodes is not None:
         left = min(left, limits.nodes - result.nodes)
-    done = result.status in (*PROVED, Status.INTERRUPTED)
-    if done or certificate is None or problem.n_features > LARGEST or left < 1:
+    if result.status is Status.INTERRUPTED or certificate is None:
+        return result
+    done = is_search_over(result.objective, result.upper_bound, limits.gap)
+    if done or problem.n_features > LARGEST or left < 1:
         return result
     search = _Search(problem, conditions, certificate)
     while True:
-        tau = result.objective + OPTIMAL_GAP / 2 * abs(result.objective)
+        tau = result.objective + SEARCH_GAP / 2 * abs(result.objective)
         try:
             nodes = search.run(result.k, tau, left, deadline)
         except Better as better:

@@ -69,7 +69,7 @@ def more_predictive(
         variance or R² is less by up to 7 % on the others.
     """
     try:
-        if not load(*KERNELS, seconds=deadline.remaining()):
+        if not deadline.loads(load, *KERNELS):
             raise OutOfTime
         search = Prediction(
             cov, sparsities, scheme.disjoint, deadline, memory, variations
@@ -117,7 +117,7 @@ def dominating(
         Saying what was too short to look for one.
     """
     try:
-        if not load(*KERNELS, seconds=deadline.remaining()):
+        if not deadline.loads(load, *KERNELS):
             raise OutOfTime
         search = Prediction(cov, sparsities, disjoint, deadline, memory, spare=False)
         vectors, starts = _begun(search, search.lasso_sets(), given)

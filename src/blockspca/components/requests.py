@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from .._arguments import Subject, value_error
+from .._messages import count
 from .._validation import check_positive_integer, check_sparsity, share_of
 from .._warnings import warn_caller
 from ..constraints import Constraints, checked, feature_indices
 from ..covariance.covariance import Covariance, refuse_constant
 from ..result import Result
+from ..scheme_defaults import DEFAULT_COMPONENTS, DEFAULT_K
 from .orthogonal import Conditioned
 from .scheme import RESIDUAL, BaseScheme, completed
 
@@ -116,11 +118,32 @@ def asked_of(results: Sequence[Result], sparsities: Sequence[int]) -> tuple[int,
     return tuple(sparsities[: len(results)]) or tuple(r.k for r in results)
 
 
+def as_many_as_vary(n_components: int, cov: Covariance) -> int:
+    """How many components, for `SparsePCA` and the command line.
+
+    One for each feature that varies at the most, with a warning; by default also no
+    more than the rank that so many centred samples can have.
+    """
+    usable = refuse_constant(cov)
+    if n_components == DEFAULT_COMPONENTS and cov.n_samples is not None:
+        usable = min(usable, max(1, cov.n_samples - 1))
+    if n_components <= usable:
+        return n_components
+    if n_components != DEFAULT_COMPONENTS:
+        warn_caller(
+            f"n_components = {n_components} is more than can be had, as "
+            f"{count(usable, 'feature')} of {cov.n_features} vary; n_components = "
+            f"{usable} is used."
+        )
+    return usable
+
+
 def features_wanted(k: Any, m: int, scheme: BaseScheme, cov: Covariance) -> Any:
     """How many features for each component, for `SparsePCA` and the command line.
 
     A share counts of all features. Where more are asked for than there are, or than
-    m components with features of their own can have, there are fewer and a warning.
+    m components with features of their own can have, there are fewer and a warning,
+    unless k is the default.
     A value of another kind is left to `solve_components` to refuse.
     """
     d = cov.n_features
@@ -136,6 +159,8 @@ def features_wanted(k: Any, m: int, scheme: BaseScheme, cov: Covariance) -> Any:
         why = f"{m} components without a common feature have {usable} to share"
     if most == asked:
         return k
+    if isinstance(k, int) and k == DEFAULT_K:
+        return most
     now = str(most[0]) if len(set(most)) == 1 else str(most)
     warn_caller(f"k = {k} is more than can be had, as {why}; k = {now} is used.")
     return most

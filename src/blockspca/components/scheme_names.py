@@ -1,6 +1,6 @@
 """Schemes by name, as the command line and `scheme="residual"` have them.
 
-Which name is the default where is in `scheme_defaults`.
+Which name is the default is in `scheme_defaults`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ..scheme_defaults import SOLVED, SchemeName
+from ..scheme_defaults import DEFAULT_SCHEME, SchemeName
 from .orthogonal import Orthogonalised
 from .scheme import BaseScheme, completed
 from .schemes import (
@@ -52,17 +52,17 @@ IN_TURN = tuple(
 )
 
 
-def as_scheme(scheme: Any, default: SchemeName = SOLVED) -> BaseScheme:
+def as_scheme(scheme: Any) -> BaseScheme:
     """Return the scheme of a name, or the default, or the given one, completed.
 
     Examples
     --------
     >>> from blockspca.components.scheme_names import as_scheme
-    >>> as_scheme("residual-disjoint").disjoint, as_scheme(None)
-    (True, DisjointSupports())
+    >>> as_scheme(None) == as_scheme("residual"), as_scheme("disjoint").disjoint
+    (True, True)
     """
     if scheme is None:
-        scheme = default
+        scheme = DEFAULT_SCHEME
     if isinstance(scheme, str):
         if scheme not in SCHEMES:
             raise ValueError(

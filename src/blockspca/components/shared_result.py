@@ -59,7 +59,7 @@ class SharedSupport:
     upper_bound : float
         Proved: no k features that keep the constraints have a larger one.
     status : Status
-        `optimal` if the two meet within 1e-9 of the objective.
+        `optimal` if the two meet within 1e-6 of the objective.
     certificate : SharedClaim
         What `verify` needs to check the bound again.
     nodes : int
@@ -122,7 +122,7 @@ class SharedSupport:
         return (
             f"SharedSupport(k={self.k}, n_components={self.n_components}, "
             f"objective={self.objective:.6g}, upper_bound={self.upper_bound:.6g}, "
-            f"gap={gap_in_percent(self.gap, self.status)}, status={self.status}, "
+            f"gap={gap_in_percent(self.gap)}, status={self.status}, "
             f"features={self.features[:5]}{more})"
         )
 

@@ -20,7 +20,7 @@ from ..limits import Budget, NotAffordable
 from ..numerics.blas import single_threaded
 from ..numerics.rounding import EPS
 from ..numerics.upper_eigenvalues import ky_fan_ceiling
-from ..status import OPTIMAL_GAP
+from ..status import SEARCH_GAP
 from .shared_copies import CopiesPoint, proved_by_copies
 from .shared_descent import SHORTEST, CopiesDescent
 from .shared_dual import CLAIMED, DualPoint, SharedAscent, SharedNode, begin, proved_at
@@ -151,7 +151,7 @@ class SharedSearch:
     @property
     def _target(self) -> float:
         objective = self.best.objective
-        return self._inward(objective + OPTIMAL_GAP / 2 * abs(objective))
+        return self._inward(objective + SEARCH_GAP / 2 * abs(objective))
 
     # -- the search ------------------------------------------------------------------
 
@@ -244,7 +244,7 @@ class SharedSearch:
             return
         inside = problem.columns.take(root.inside)
         descent = CopiesDescent(columns, self._still(root), self.r, point, inside)
-        gap = self.budget.limits.gap or OPTIMAL_GAP / 2
+        gap = self.budget.limits.gap or SEARCH_GAP / 2
         objective = self.best.objective
         try:
             descent.run(self._inward(objective + gap * abs(objective)), self.budget)
@@ -276,7 +276,7 @@ class SharedSearch:
         )
 
     def _is_enough(self, bound: float) -> bool:
-        gap = self.budget.limits.gap or OPTIMAL_GAP / 2
+        gap = self.budget.limits.gap or SEARCH_GAP / 2
         objective = self.best.objective
         return self._outward(bound) <= objective + gap * abs(objective)
 

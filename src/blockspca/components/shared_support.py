@@ -21,7 +21,7 @@ from ..numerics.blas import single_threaded
 from ..numerics.linalg import with_sign
 from ..numerics.threads import allowed_threads
 from ..progress import Event, Listener, as_listener, silent
-from ..status import OPTIMAL_GAP, PROVED, Status, status_of_gap
+from ..status import SEARCH_GAP, Status, is_search_over, status_of_gap
 from .shared_bounds import closed_forms
 from .shared_heuristic import SharedHeuristic, SharedSet
 from .shared_problem import SharedProblem, shared_rules
@@ -129,8 +129,13 @@ def solve_shared(
     given = None
     if start is not None:
         given = _checked_features(start, "start", k, cov)
-    with allowed_threads(check_n_jobs(n_jobs)), as_listener(progress) as tell:
-        cov = cov.formed(budget, budget.limits.memory)
+    with (
+        allowed_threads(check_n_jobs(n_jobs)),
+        as_listener(progress) as tell,
+        budget.ending(),
+    ):
+        with budget.reading() as reading:
+            cov = cov.formed(reading, reading.limits.memory)
         shared = SharedProblem.of(cov, k, r, rules)
         place = None if given is None else shared.places(given)
         found = _solve(shared, place, budget, tell)
@@ -184,7 +189,7 @@ class _Run:
         """Enumerate and branch in turn, until one of the two ends or a limit does."""
         applies = self.shared.cov.n_features <= TREE_UP_TO
         if applies and not self._is_over():
-            self.enumerate_sets(FIRST_WORK, OPTIMAL_GAP / 2)
+            self.enumerate_sets(FIRST_WORK, SEARCH_GAP / 2)
         if self._is_over():
             return
         search = self.branch(FIRST_NODES if applies else None)
@@ -192,7 +197,7 @@ class _Run:
             return
         # The gap that is asked for, with room for the rounding of the bound.
         gap = (self.budget.limits.gap or 0.0) * (1 - 1e-6)
-        self.enumerate_sets(SECOND_WORK, max(gap, OPTIMAL_GAP / 2))
+        self.enumerate_sets(SECOND_WORK, max(gap, SEARCH_GAP / 2))
         if not self._is_over():
             self.branch(None)  # from the root again, with the best set so far
 
@@ -259,7 +264,7 @@ class _Run:
         """Whether the bound is close enough, or a limit is reached."""
         gap, objective = self.budget.limits.gap, self.best.objective
         bound = max(self.claim.upper_bound, objective)
-        if status_of_gap(objective, bound, gap, None) in PROVED:
+        if is_search_over(objective, bound, gap):
             return True
         return self.claim.dual is not None and self.budget.stop_reason() is not None
 

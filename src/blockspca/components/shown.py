@@ -108,11 +108,11 @@ def in_place_of(found: Components, residual: str = str(RESIDUAL)) -> str:
         *(float(c.explained_variance_ratio.sum()) for c in (before, found))
     )
     less, more = _apart(before.r2, found.r2)
-    proved = "proved ones" if {*before.statuses} <= {*PROVED} else "ones"
+    proved = "proved " if {*before.statuses} <= {*PROVED} else ""
     return (
-        "These components were chosen together, and are not optimal one by one. The "
-        f"{proved}, found one after the other, explain {was} of the variance instead "
-        f"of {now} and predict {less} instead of {more}; {residual} gives them."
+        "These components were chosen together, and are not optimal one by one. "
+        f"{residual} gives the {proved}components one after the other, which explain "
+        f"{was} of the variance instead of {now} and predict {less} instead of {more}."
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from .._messages import interruption
 from .._validation import FloatArray, check_count, check_flag, check_n_jobs, pandas_for
 from .._warnings import is_nested_call, warn_caller
+from ..bound_names import BoundName
 from ..certificate import restated
 from ..certify.proof_log import recording_limits
 from ..certify.verification import Verification
@@ -45,6 +46,8 @@ from .sweep_goal import swept_again
 from .undominated import look_is_due, unless_dominated
 from .variance import adjusted_variance, predicted, score_covariance
 from .verified import given, verified
+
+_JOINT = ("joint_upper_bound", "joint_bound_name", "joint_proof")
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,13 +109,15 @@ class Components(MayHaveProof):
     >>> len(found), [support.tolist() for support in found.supports]
     (2, [[0, 1], [2, 3]])
     >>> found[1].status, found.explained_variance.round(6)
-    (<Status.OPTIMAL: 'optimal'>, array([7., 5.]))
+    (<Status.OPTIMAL: 'optimal'>, array([7.      , 4.994917]))
     >>> all(check.complete for check in found.verify(A))
     True
     """
 
     _call = "solve_components"
 
+    # The three fields of the joint bound are computed when one is first read, and are
+    # not there before: see `__getattr__`.
     results: tuple[Result, ...]
     components: FloatArray
     explained_variance: FloatArray
@@ -123,11 +128,28 @@ class Components(MayHaveProof):
     scheme: Scheme
     r2: float = float("nan")
     first: Result | None = None
-    joint_proof: JointProof | None = None
+    joint_proof: JointProof | None = field(default_factory=lambda: None)
     proof: Proof | None = None
     is_contrast: bool = False
     in_turn: Components | None = None
     sparsities: tuple[int, ...] = ()
+
+    def __getattr__(self, name: str) -> Any:
+        """Compute the joint bound, which takes as long as some components do.
+
+        In what the call has left of its limits. What interrupts it leaves it to be
+        asked for again.
+        """
+        if name not in _JOINT or "_joint_claim" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+        claim = vars(self)["_joint_claim"]()
+        vars(self).update(zip(_JOINT, claim, strict=True))
+        del vars(self)["_joint_claim"]
+        return vars(self)[name]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: all fields, without the data."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def __len__(self) -> int:
         return len(self.results)
@@ -292,8 +314,8 @@ def solve_components(
         How many features each component may use; 0.05 is a share of all features.
     n_components : int
     scheme : scheme or str, optional
-        `DisjointSupports()` ("disjoint") by default; `ResidualDeflation()`
-        ("residual", "residual-disjoint", "predictive", "auto"),
+        `ResidualDeflation()` ("residual") by default, of which there are also
+        "residual-disjoint", "predictive" and "auto"; `DisjointSupports()` ("disjoint"),
         `ProjectionDeflation()` ("projection"),
         `Orthogonalised()` ("orthogonal"), `UncorrelatedScores()` ("uncorrelated"),
         `HotellingDeflation()` ("hotelling").
@@ -359,8 +381,13 @@ def solve_components(
     starts = check_starts(start, cov, sparsities)
     if check_flag(proof, "proof"):
         check_recorded(cov, scheme, len(sparsities), options)
-    with allowed_threads(n_jobs), as_listener(progress) as listener:
-        cov, tell = formed_or_interrupted(cov, budget, listener)
+    with (
+        allowed_threads(n_jobs),
+        as_listener(progress) as listener,
+        budget.ending(),
+    ):
+        with budget.reading() as reading:
+            cov, tell = formed_or_interrupted(cov, reading, listener)
         call = Call(cov, scheme, sparsities, budget, tell, options)
         found = _found(call, starts, sweeps)
         if isinstance(listener, ProgressLog):
@@ -371,7 +398,7 @@ def solve_components(
         return found
     left, is_swept = recording_limits(budget), found.first is not None
     record = partial(recorded_apart, cov, found.results, left, found.scheme, is_swept)
-    return replace(found, proof=Proof.deferred(record))
+    return _with(found, proof=Proof.deferred(record))
 
 
 def _found(call: Call, starts: list[list[int]], sweeps: int) -> Components:
@@ -396,14 +423,28 @@ def _found(call: Call, starts: list[list[int]], sweeps: int) -> Components:
     first = alone if is_swept else None
     named = [placed(r, j, scheme, is_swept) for j, r in enumerate(results)]
     prove, ks = bool(call.options.get("certify", True)), call.sparsities
-    try:
-        found = collect(cov, tuple(named), scheme, budget, first, ks, prove=prove)
-    except KeyboardInterrupt:  # a joint proof was under way: its closed forms remain
-        named[-1] = restated(named[-1], status=Status.INTERRUPTED)
-        found = collect(cov, tuple(named), scheme, budget, first, ks, prove=False)
+    n_jobs = call.options.get("n_jobs")
+    found = collect(
+        cov, tuple(named), scheme, budget, first, ks, prove=prove, n_jobs=n_jobs
+    )
     if not replaced:
         return found
-    return replace(found, in_turn=_replaced(found, cov, replaced, budget))
+    return _with(found, in_turn=_replaced(found, cov, replaced, budget))
+
+
+def _with(found: Components, **changes: Any) -> Components:
+    """The components with other fields; a joint bound may still be to compute."""
+    other = object.__new__(Components)
+    vars(other).update(vars(found) | changes)
+    return other
+
+
+def interrupted_jointly(found: Components) -> Components:
+    """The components after Ctrl-C in their joint bound: its closed forms remain."""
+    *others, last = found.results
+    results = (*others, restated(last, status=Status.INTERRUPTED))
+    claim = partial(vars(found)["_joint_claim"], prove=False)
+    return _with(found, results=results, _joint_claim=claim)
 
 
 def placed(result: Result, index: int, scheme: Scheme, swept: bool) -> Result:
@@ -425,15 +466,23 @@ def _replaced(
     named = tuple(placed(r, j, scheme, False) for j, r in enumerate(results))
     ks = found.sparsities
     alone = collect(cov, named, scheme, budget, sparsities=ks, prove=False)
-    bound = max(found.joint_upper_bound, alone.joint_total)
-    if found.joint_proof is None or alone.joint_upper_bound <= bound:
-        return alone
-    return replace(
-        alone,
-        joint_upper_bound=bound,
-        joint_bound_name=found.joint_bound_name,
-        joint_proof=found.joint_proof,
-    )
+
+    def claim(prove: bool = True) -> tuple[float, str, JointProof | None]:
+        own = alone.joint_upper_bound, alone.joint_bound_name, alone.joint_proof
+        bound = max(found.joint_upper_bound, alone.joint_total)
+        if not prove or found.joint_proof is None or own[0] <= bound:
+            return own
+        return bound, found.joint_bound_name, found.joint_proof
+
+    return _deferred(_with(alone), claim)
+
+
+def _deferred(found: Components, claim: Callable[..., Any]) -> Components:
+    """The components without their joint bound, which the claim returns if asked."""
+    deferred = _with(found, _joint_claim=claim)
+    for name in _JOINT:
+        vars(deferred).pop(name, None)
+    return deferred
 
 
 def collect(
@@ -445,44 +494,61 @@ def collect(
     sparsities: Sequence[int] = (),
     *,
     prove: bool = True,
+    n_jobs: int | None = None,
 ) -> Components:
     """Put results together: what they explain of A, each and jointly.
 
     `sparsities` are those that were asked for, also of components that were not
-    reached; those of the results by default.
+    reached; those of the results by default. The joint bound is computed when it is
+    read, with what the budget has left now.
     """
     ks = asked_of(results, sparsities)
     budget, scheme = budget or Budget(Limits()), completed(scheme)
     components = np.array([result.x for result in results])
     scores = score_covariance(cov, components)
     adjusted, plain = adjusted_variance(scores), float(np.trace(scores))
-    prove = prove and results[-1].status is not Status.INTERRUPTED
+    may_prove = prove and results[-1].status is not Status.INTERRUPTED
+    may_prove = may_prove and budget.nodes_left > 0
     total = plain if adds_plain(scheme) else float(adjusted.sum())
-    bound, name, proof = joint_claim(
-        cov, results, first, scheme, (plain, total), budget, ks, prove=prove
-    )
-    # Both are sums with rounding; a bound that is lower by more is wrong, and is not to
-    # look like a proof.
-    if bound < total - REGRESSION_AGREEMENT * np.abs(np.diagonal(scores)).sum():
-        warn_caller(
-            f"the joint bound by {name}, {bound:.12g}, is below what the components "
-            f"have together, {total:.12g}, and is not used; this is a defect, please "
-            "report it.",
-            RuntimeWarning,
-        )
-        bound = math.inf
-    return Components(
+    limits = budget.left()
+
+    def claim(prove: bool = True) -> tuple[float, str, JointProof | None]:
+        cov.check_unchanged()
+        with allowed_threads(n_jobs):
+            bound, name, proof = joint_claim(
+                cov,
+                results,
+                first,
+                scheme,
+                (plain, total),
+                Budget(limits),
+                ks,
+                prove=prove and may_prove,
+            )
+        # Both are sums with rounding; a bound that is lower by more is wrong, and is
+        # not to look like a proof.
+        if bound < total - REGRESSION_AGREEMENT * np.abs(np.diagonal(scores)).sum():
+            warn_caller(
+                f"the joint bound by {name}, {bound:.12g}, is below what the "
+                f"components have together, {total:.12g}, and is not used; this is a "
+                "defect, please report it.",
+                RuntimeWarning,
+            )
+            bound = math.inf
+        return max(bound, total), name, proof
+
+    found = Components(
         results=results,
         components=components,
         explained_variance=np.diagonal(scores).copy(),
         adjusted_explained_variance=adjusted,
         total_variance=float(cov.diagonal().sum()),
-        joint_upper_bound=max(bound, total),
-        joint_bound_name=name,
+        joint_upper_bound=math.inf,
+        joint_bound_name=BoundName.NONE,
         scheme=as_given(scheme),
         r2=predicted(cov, components),
         first=first,
-        joint_proof=proof,
         is_contrast=cov.is_contrast,
         sparsities=ks,
     )
+    return _deferred(found, claim)

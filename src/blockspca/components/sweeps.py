@@ -42,13 +42,13 @@ from .._validation import FloatArray
 from ..certificate import restated
 from ..covariance.covariance import Covariance
 from ..result import Result
-from ..status import OPTIMAL_GAP, Status
+from ..status import SEARCH_GAP, Status
 from .generalised_variance import log_volume, raised_loadings
 from .rewrite import with_component
 from .scheme import BaseScheme, NoComponent, uses_closed
 from .variance import adjusted_variance, by_size, score_covariance
 
-GAIN = OPTIMAL_GAP  # of the goal: less is within what "optimal" leaves open
+GAIN = SEARCH_GAP  # of the goal: less is within what searches leave open
 
 #: Solve for component `index` after the given ones, from its present loadings.
 SolveAgain = Callable[[int, tuple[Result, ...], FloatArray, bool], Result]

@@ -32,14 +32,12 @@ def look_is_due(call: Call, sweeps: int) -> bool:
     """Whether a set that dominates the components in turn is to be looked for.
 
     Not of one component, under constraints or before sweeps: no set is known that would
-    keep the ones, or be kept by the others. Nor where a gap is asked for, which
-    components in turn are proved to have; and a contrast has no R².
+    keep the ones, or be kept by the others; and a contrast has no R².
     """
     return (
         call.scheme.unless_dominated is not None
         and len(call.sparsities) > 1
         and not (sweeps or "constraints" in call.options or call.cov.is_contrast)
-        and call.budget.limits.gap is None
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from .._arguments import Argument, NamesArguments, value_error
 from .._validation import FloatArray, check_flag, describe
 from .._warnings import warn_caller
+from ..status import OPTIMAL_GAP
 from .fingerprint import Fingerprint, part_fingerprint
 from .rounding import (
     EPS,
@@ -305,13 +306,13 @@ def sparse_scales(
 
 
 def warn_of_means(source: SparseDataSource, remedy: str) -> None:
-    """Warn where means cost so many digits that no gap can be closed."""
-    # The relative gap of "optimal": with a larger error no bound is that tight.
-    if source.entry_error() > 1e-9 * float(source.diagonal().max()) > 0:
+    """Warn where means cost so many digits that a gap may stay open."""
+    # The relative gap of "optimal": with a larger error few bounds are that tight.
+    if source.entry_error() > OPTIMAL_GAP * float(source.diagonal().max()) > 0:
         warn_caller(
             "X is sparse with means that are large beside its deviations: its "
-            f"covariances are computed to {source.entry_error():.1g} only, which keeps "
-            f"proofs from closing. {remedy}"
+            f"covariances are computed to {source.entry_error():.1g} only, which may "
+            f"keep proofs from closing. {remedy}"
         )
 
 

@@ -35,7 +35,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._validation import FloatArray
-from ..status import OPTIMAL_GAP
+from ..status import SEARCH_GAP
 from .covariance import Covariance
 from .derived import (
     DerivedCovariance,
@@ -50,9 +50,9 @@ from .sources import DenseDataSource, MatrixSource, MomentSource, Source
 # A score is dependent if the earlier ones explain all but this share of its variance.
 PIVOT_TOLERANCE = 1e-10
 LARGEST_DEFECT = 0.25  # of η and ρ; directions are dropped until they are below
-# Errors of entries, as a share of a variance, of which "optimal" keeps a thousandth:
+# Errors of entries, as a share of a variance, of which searches keep a thousandth:
 # regression on scores of little variance magnifies them.
-LOST = 1e-3 * OPTIMAL_GAP
+LOST = 1e-3 * SEARCH_GAP
 PRODUCTS = 2**34  # for every component again, with the columns; a second or two
 ROOM = 1.01  # norms and sums of positive numbers that are rounded themselves
 ROWS_AT_ONCE = 2**22  # entries of A

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, TypeVar
 
 from ..components.scheme_names import IN_TURN
-from ..scheme_defaults import EXPLORED, SOLVED
+from ..scheme_defaults import DEFAULT_SCHEME
 
 #: Of what a page may ask for: more would hold up everybody else on the server.
 MAX_K = 200
@@ -41,7 +41,7 @@ class State:
 
     k: int = 5
     n_components: int = 1
-    scheme: str = EXPLORED.value  #: One of `components.scheme_names.IN_TURN`
+    scheme: str = DEFAULT_SCHEME.value  #: One of `components.scheme_names.IN_TURN`
     scale: bool = False  #: whether features are divided by their standard deviations
     #: `include`, `exclude`: features by index, ascending.
     include: tuple[int, ...] = ()
@@ -125,7 +125,7 @@ class State:
     @property
     def used_scheme(self) -> str:
         """The scheme; with one component none matters, and each would give the same."""
-        return self.scheme if self.n_components > 1 else SOLVED.value
+        return self.scheme if self.n_components > 1 else DEFAULT_SCHEME.value
 
     @property
     def is_constrained(self) -> bool:

@@ -42,7 +42,7 @@ def squared_row_norms(
     seconds += _cost.passes(4, n * n + X.nnz)
     if not deadline.affords(seconds):
         return None
-    if not load("sparse_columns", seconds=deadline.remaining()):
+    if not deadline.loads(load, "sparse_columns"):
         return None
     from .._kernels.sparse_columns import add_gram, quadratic_forms
 

@@ -48,7 +48,7 @@ from ..pipeline import SETTINGS, solve
 from ..result import Result
 from ..scan.lists import scan_kernels
 from ..search.schur_tree import ProofTree, extent, rounding_allowance
-from ..status import OPTIMAL_GAP, Status
+from ..status import SEARCH_GAP, Status, is_search_over
 
 MAX_SETS = 10_000
 _SLICE = 2000  # nodes between two looks at the clock
@@ -198,12 +198,13 @@ def alternatives(
         raise ValueError(f"within = {delta} is not below 1; pass 0.01 for 1 %.")
     max_sets = check_positive_integer(max_sets, "max_sets")
     n_jobs = check_n_jobs(n_jobs)
-    with allowed_threads(n_jobs):
-        cov = cov.formed(budget, budget.limits.memory)
+    with allowed_threads(n_jobs), budget.ending() as inside:
+        with budget.reading() as reading:
+            cov = cov.formed(reading, reading.limits.memory)
         best = solve(cov, k, limits=budget.left(), n_jobs=n_jobs)
-        budget.nodes += best.nodes
+        inside.nodes += best.nodes
         options = ProofOptions(settings=SETTINGS, n_jobs=n_jobs)
-        found = _Search(cov, best, delta, max_sets, budget, options).run()
+        found = _Search(cov, best, delta, max_sets, inside, options).run()
     if found.interrupted and not is_nested_call():
         sets = count(len(found), "set")
         warn_caller(
@@ -232,7 +233,7 @@ class _Search:
         apart: sets as good as the best would be on the wrong side.
         """
         best = self.best.objective
-        return (1 - self.within) * best - OPTIMAL_GAP * abs(best)
+        return (1 - self.within) * best - SEARCH_GAP * abs(best)
 
     def run(self) -> Alternatives:
         """Return the sets, and why there may be others."""
@@ -335,7 +336,7 @@ class _Search:
                     return _INTERRUPTED
                 if next_best.upper_bound < self.edge:
                     continue
-                if next_best.status is not Status.OPTIMAL:
+                if not is_search_over(next_best.objective, next_best.upper_bound, None):
                     message = "a set could not be proved best of what is left"
                 number += 1
                 value = -next_best.objective

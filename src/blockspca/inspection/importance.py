@@ -162,8 +162,9 @@ def feature_importance(
     rules = Rules(cov.n_features) if rules is None else rules
     found: list[Result] = []
     support = np.flatnonzero(result.x)
-    with allowed_threads(check_n_jobs(n_jobs)):
-        cov = cov.formed(budget, budget.limits.memory)
+    with allowed_threads(check_n_jobs(n_jobs)), budget.ending():
+        with budget.reading() as reading:
+            cov = cov.formed(reading, reading.limits.memory)
         for number, i in enumerate(support.tolist()):
             without = _without(rules, i)
             k = min(result.k, without.most_features())
@@ -175,15 +176,16 @@ def feature_importance(
                     f"nothing else is allowed: {error}"
                 ) from None
             # What one feature does not use of its share is there for those after it.
-            left = budget.left(1 / (len(support) - number))
-            one = solve_constrained(
-                cov,
-                k,
-                without,
-                left,
-                ProofOptions(settings=SETTINGS, n_jobs=n_jobs),
-                start=[j for j in support.tolist() if j != i],
-            )
+            part = Budget(budget.left(1 / (len(support) - number)))
+            with part.ending() as inside:
+                one = solve_constrained(
+                    cov,
+                    k,
+                    without,
+                    inside.limits,
+                    ProofOptions(settings=SETTINGS, n_jobs=n_jobs),
+                    start=[j for j in support.tolist() if j != i],
+                )
             budget.nodes += one.nodes
             found.append(one)
             if one.status is Status.INTERRUPTED:  # which is meant for all of them

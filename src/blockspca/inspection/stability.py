@@ -31,7 +31,7 @@ from ..components.requests import check_sparsities
 from ..components.scheme_names import as_scheme
 from ..constraints import Constraints
 from ..covariance.covariance import Covariance
-from ..limits import Budget, Limits, as_limits
+from ..limits import DEFAULT_LIMITS, Budget, Limits, as_limits
 from ..numerics.threads import allowed_threads, jobs_at_once, parallel_map
 from ..status import PROVED, Status
 
@@ -169,7 +169,8 @@ def stability(
     constraints : Constraints, optional
     limits : Limits, optional
         For all resamples together. Each gets an equal share of the time and nodes;
-        when one has run out, those that were done are returned.
+        when one has run out, those that were done are returned. By default each
+        resample has the default limits for itself.
     n_jobs : int, optional
         Resamples solved at a time (threads, by joblib). The answer does not depend on
         it.
@@ -209,9 +210,12 @@ def stability(
     ks = check_sparsities(k, n_components, whole, scheme)
     generator = as_generator(rng)
     draws = [_draw(generator, n, method) for _ in range(n_resamples)]
-    budget = Budget(as_limits(limits))
+    # A share of what one call has by default would leave a resample no time.
+    by_default = limits is None
+    budget = Budget(Limits() if by_default else as_limits(limits))
 
-    def selected(draw: NDArray[np.intp], limits: Limits) -> _Selected:
+    def selected(draw: NDArray[np.intp], left: Limits) -> _Selected:
+        limits = DEFAULT_LIMITS if by_default else left
         cov = Covariance.from_data(values[draw], **how)
         options: dict[str, Any] = {"scheme": scheme, "constraints": constraints}
         found = solve_components(

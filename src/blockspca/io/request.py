@@ -11,18 +11,18 @@ from .errors import Argument, ReadError
 Tick = Callable[[int, int], None]
 
 TEXT = (".csv", ".tsv", ".txt")
-_TABLES = (*TEXT, ".parquet")
+TABLES = (*TEXT, ".parquet")  #: files whose columns may hold text
 #: Arguments that only some files can have, by the beginning of their endings.
 _APPLIES = {
     "key": (".npz", ".h5ad", ".zarr"),
-    "index": _TABLES,
+    "index": TABLES,
     "header": TEXT,
     "mask_var": (".h5ad", ".zarr"),
-    "label": (*_TABLES, ".h5ad", ".zarr"),
+    "label": (*TABLES, ".h5ad", ".zarr"),
     "encoding": TEXT,
     "na": TEXT,
     "decimal": TEXT,
-    "numeric_only": _TABLES,
+    "numeric_only": TABLES,
 }
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from .._feature_names import meant
 from .errors import Argument, ReadError, no_column, tell
 from .lines import STANDARD_INPUT
-from .request import TEXT, Request
+from .request import TABLES, TEXT, Request
 
 if TYPE_CHECKING:
     from .._validation import FloatArray
@@ -245,6 +245,11 @@ def read_table(path: str | Path, **wanted: Any) -> Table:
     if ending.startswith(TEXT):
         tell_of_codes(table)
     return table
+
+
+def may_hold_text(path: Path) -> bool:
+    """Tell whether a file is of a kind whose columns may hold text."""
+    return path == STANDARD_INPUT or _ending(path).startswith(TABLES)
 
 
 def _ending(path: Path) -> str:

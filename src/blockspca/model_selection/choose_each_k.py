@@ -21,6 +21,7 @@ from ..result import Result
 from .choose_k import (
     FEWER,
     K_MAX,
+    LITTLE,
     ChoiceOfK,
     choose_by_fraction,
     choose_by_reference,
@@ -28,6 +29,7 @@ from .choose_k import (
 )
 from .permuting import Columns, permuted_units
 
+NEAR = 0.1  # of the most that may be chosen: a k so near to it is no choice
 SHARE = 1 / 3  # of a limit on time that all choices may take; the rest is for the fit
 
 
@@ -39,9 +41,28 @@ class Chosen:
     #: Of the components as the search found them: supports to start a solve from.
     supports: tuple[list[int], ...]
 
+    k_max: int = K_MAX
+
     @property
     def ks(self) -> list[int]:
         return [choice.k for choice in self.choices]
+
+    @property
+    def doubt(self) -> str:
+        """Why these k are not to be relied on, and what to do; "" if they are."""
+        little = [one.reason for one in self.choices if LITTLE in one.reason]
+        return f"k was chosen as {self.ks}: {little[0]}" if little else self.cap
+
+    @property
+    def cap(self) -> str:
+        """Why k is the most that may be chosen, and what to do; "" if it is less."""
+        if max(self.ks) < (1 - NEAR) * self.k_max:
+            return ""
+        return (
+            f"k was chosen as {self.ks}, where {self.k_max} is the most that may be: "
+            "the data show no end of a component below that. Pass the number of "
+            "features that can be read, such as 10, in the place of auto."
+        )
 
 
 def choose_each_k(
@@ -126,7 +147,7 @@ def choose_each_k(
             choices.append(choice)
             earlier.append(path[choice.k])
     supports = tuple(result.support.tolist() for result in earlier)
-    return Chosen(tuple(choices), supports)
+    return Chosen(tuple(choices), supports, k_max)
 
 
 def _factors(X: Any, how: dict[str, Any], problem: Covariance) -> FloatArray:

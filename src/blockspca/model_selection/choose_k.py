@@ -32,6 +32,7 @@ FEW = 4  # permutations that are tried first; most data need no more
 FEWER = 2  # where the spread is known from an earlier component
 # The usual one, which N_PERMUTATIONS can show.
 SIGNIFICANCE = 0.05
+LITTLE = "k says little"  # what a reason says where the unit of a feature decides
 DOMINANT = 0.5  # share of the variance from which one feature decides every curve
 
 
@@ -295,7 +296,7 @@ def _about_one_variance(cov: Covariance) -> str:
         return ""
     return (
         f" Feature {cov.names_of([largest])[0]!r} alone has {share:.1%} of the "
-        "variance, so that k says little about the others; pass scale=True to give "
+        f"variance, so that {LITTLE} about the others; pass scale=True to give "
         "every feature the same variance."
     )
 

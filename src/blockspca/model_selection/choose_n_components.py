@@ -20,7 +20,6 @@ from ..components import Scheme, solve_components
 from ..components.scheme_names import as_scheme
 from ..covariance.covariance import Covariance, refuse_constant
 from ..numerics.threads import allowed_threads, parallel_map
-from ..scheme_defaults import COUNTED
 from ..status import Status
 from .choose_k import N_PERMUTATIONS, SIGNIFICANCE
 from .permuting import permuted_columns
@@ -153,7 +152,7 @@ def choose_n_components(
             f"= {significance}; pass at least 1/significance - 1, and 0 < significance "
             "< 1."
         )
-    chosen = as_scheme(scheme, COUNTED)
+    chosen = as_scheme(scheme)
     rows = as_rows(X)
 
     def variances(data: Covariance, n_jobs: int | None = None) -> FloatArray:

@@ -461,7 +461,7 @@ def plot_proof(events: Sequence[Event], *, k: int | None = None, ax: Any = None)
     room = max(high - low, 0.02 * abs(high)) * 0.1
     ax.set_ylim(low - room, high + room)
     ax.set(xlabel="seconds", ylabel="variance x'Ax")
-    gap = gap_in_percent(steps[-1].gap, steps[-1].status)
+    gap = gap_in_percent(steps[-1].gap)
     ax.set_title(f"k = {k}: gap {gap}, {count(steps[-1].nodes, 'node')}")
     ax.legend(frameon=False)
     return ax

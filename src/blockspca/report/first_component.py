@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..components import Components
 from ..covariance.covariance import Covariance
-from ..limits import Limits
+from ..limits import DEFAULT_LIMITS, Limits
 from ..progress import Listener
 from ..sparsity_path import SparsityPath
 
@@ -32,7 +32,7 @@ def path_of(
 
     largest = max(result.k for result in components.results)
     seconds = PATH_SECONDS
-    if limits.time is not None:
+    if limits.time is not None and limits != DEFAULT_LIMITS:
         seconds = max(0.0, min(seconds, limits.time - spent))
     return solve_path(
         cov,

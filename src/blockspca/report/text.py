@@ -173,7 +173,7 @@ def about_component(report: Report, index: int) -> dict[str, Any]:
         "status": str(result.status),
         "objective": f"{result.objective:.6g}",
         "upper_bound": _text(result.upper_bound),
-        "gap": gap_in_percent(result.gap, result.status),
+        "gap": gap_in_percent(result.gap),
         "share": percent(float(report.components.explained_variance_ratio[index])),
         "loadings": [
             {"name": name, "value": value, "width": 100 * abs(value) / widest}

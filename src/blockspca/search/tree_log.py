@@ -21,7 +21,7 @@ from ..constraint_rules import GroupLimits
 from ..numerics.rounding import larger_root
 
 # Of |τ|: a hundred times what float64 does to an inequality of a node, and a thirtieth
-# of what "optimal" leaves open.
+# of what searches leave open.
 ROOM = 2.0**-36
 _FIRST_LOG = 2**16  # tokens
 

@@ -12,7 +12,7 @@ from .._validation import FloatArray
 from ..bounds.closed_form import largest_eigenvalue_bound
 from ..numerics.linalg import leading_eigenvector
 from ..numerics.rounding import EPS
-from ..status import OPTIMAL_GAP, Status, relative_gap
+from ..status import SEARCH_GAP, Status, relative_gap
 from .template import BaseSolver, SolverRun
 
 CHECK_EVERY = 20  # iterations between two evaluations of the bound
@@ -38,7 +38,7 @@ class Relaxation(BaseSolver):
         run.offer_variances()
         run.offer_vector(leading_eigenvector(A))
         run.tighten(largest_eigenvalue_bound(A))
-        goal = max(OPTIMAL_GAP, limits.gap or 0.0)
+        goal = max(SEARCH_GAP, limits.gap or 0.0)
         if relative_gap(run.objective, run.upper_bound) <= goal:  # as for k = d
             return
         budget = min(self.max_iterations, limits.nodes or self.max_iterations)

@@ -74,9 +74,9 @@ class BranchAndBound(CovarianceSolver):
     Stopped by a limit or by Ctrl-C, it returns the best support and the largest bound
     of the open nodes. Supports better by less than the tolerance, 1e-10 (relative),
     count as equal; the bound of a finished search is that much above its objective.
-    `optimal` is an excess of the bound of at most 1e-9, relative to the objective or to
-    max |A_ij|, whichever is larger. So a search with an `incumbent` that finds nothing
-    better ends `feasible`, with the bound of the incumbent.
+    `optimal` is an excess of the bound of at most 1e-6 of the objective. So a search
+    with an `incumbent` that finds nothing better ends `feasible`, with the bound of the
+    incumbent.
 
     Rounding: steps of Cholesky's method and Schur complements are backward stable.
     Where nothing free reaches τ alone, B_jj ≤ τ, columns of the factor have at most the
@@ -84,7 +84,7 @@ class BranchAndBound(CovarianceSolver):
     submatrices are off by at most r = 4 (m + 2)² eps (|τ| + max|A|), m the larger of k
     and `eigen_size`; where something does, nothing is dropped. Nodes are dropped at
     half the tolerance, which is at least 2r: what they hold stays below the other half.
-    From m of about 500 on the tolerance exceeds 1e-9, and nothing is called optimal.
+    From m of about 500 on the tolerance exceeds 1e-9.
 
     Entries beyond 1e±100 are divided by a power of two, as their squares overflow.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -54,6 +55,28 @@ def test_a_support_that_is_not_the_best_is_not_proved(seed):
             continue
         found = searched(problem, k, support)
         assert found.value >= known.reached[k], (problem.kind, k)
+
+
+def test_a_better_set_raises_the_target():
+    """The search kept the last set above its target, and went on for that target."""
+    raised = 0
+    for seed in range(20):
+        A = zoo.correlation(12, np.random.default_rng(seed))
+        cov = Covariance.from_matrix(A)
+        sets = [np.array(s) for s in itertools.combinations(range(12), 4)]
+        values = [float(np.linalg.eigvalsh(A[np.ix_(s, s)])[-1]) for s in sets]
+        best, poor = max(values), sorted(values)[-4]
+        support = sets[values.index(poor)]
+        found = entry_bound(cov, 4, support, target=poor, time_limit=60.0, nodes=200)
+        if not isinstance(found.record, SearchRecord) or found.better is None:
+            continue
+        raised += 1
+        reached = np.linalg.eigvalsh(A[np.ix_(found.better, found.better)])[-1]
+        assert reached == pytest.approx(best, rel=1e-12)
+        assert best <= found.value <= best * (1 + 1e-9)
+        again = searched_again(cov, 4, found.record, Deadline(None))
+        assert again == found.value
+    assert raised >= 5
 
 
 def some_node(d: int, rng: np.random.Generator, f: int) -> Node:

@@ -34,7 +34,7 @@ _MOST_ROUNDS = 40  # of fixing; each ends it unless it fixes something, eight ar
 
 # Of |τ|. A test of fixing divides by what is left of the gap, which costs the digits
 # that a checker in float64 lacks; the last point closes by a Cholesky factor, which
-# needs d² eps and no more, and has to leave "optimal", 2⁻³⁰, what it claims.
+# needs d² eps and no more, and has to leave 2⁻³⁰, the aim of searches.
 FIXING_ROOM = 2.0**-20
 CLOSING_ROOM = 2.0**-34
 LEAST_BETA = 0.01  # of ρ; where the gap is 1e-4 of ρ, inverses lose two digits less

@@ -174,7 +174,7 @@ def _kernel_is_ready(deadline: Deadline) -> bool:
     """Load what sparse columns are summed by, which may have to be compiled."""
     from ..._kernels.loading import load
 
-    return load("sparse_columns", seconds=deadline.remaining())
+    return deadline.loads(load, "sparse_columns")
 
 
 def _stays_sparse(cov: Covariance, chosen: NDArray[np.intp]) -> bool:

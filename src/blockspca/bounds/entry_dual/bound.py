@@ -143,10 +143,9 @@ class EntryDual(GrowingCore):
         # log has those of the log alone.
         root = Node(rows, inside, weights, shares)
         A = dense_problem(cov, features, unit)
-        search = EntrySearch(A, self.k, tau, root)
-        if self.screen is not None:
-            search.closed_bound = tau  # what is ruled out is no higher
-        self.root, self.features = search, features
+        slack, screened = tau - self.objective, self.screen is not None
+        self.root = EntrySearch(A, self.k, tau, root, slack=slack, screened=screened)
+        self.features = features
 
     def search(self, time_limit: float, nodes: int) -> EntryBound:
         """Begin or resume the search, for so many seconds."""

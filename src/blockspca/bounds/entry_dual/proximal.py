@@ -99,8 +99,7 @@ def is_worthwhile(matrix: DualMatrix, deadline: Deadline) -> bool:
     if len(matrix.core) <= _SMALL:
         return False
     # Without end, as where steps are counted, it is waited for here and now.
-    left = None if deadline.affords(np.inf) else deadline.remaining()
-    return load("entry_shares", seconds=left)
+    return deadline.loads(load, "entry_shares")
 
 
 class Proximal:

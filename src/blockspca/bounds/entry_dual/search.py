@@ -6,7 +6,9 @@ A node is closed by one Cholesky factorization, or when only one set is left.
 
 The points that ascents come to are rounded and logged, and so is where a node is split
 (`log.py`).  With them the search runs again without an ascent, which is how `verify`
-checks it: nothing else of it is a choice.
+checks it: nothing else of it is a choice.  A set above the target raises it, and the
+search begins again at the root, with the point that it has come to there: so a log is
+of one target only.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from .proximal import Proximal, is_worthwhile
 _STEPS = 40  # of an ascent between two rounds of fixing
 _ROUNDS = 12  # of ascent and fixing at a node
 _WORTHWHILE = 0.02  # of the free features, that a round has to fix for another
+_MOST_RAISED = 10  # times that the target is raised; each begins the search again
 _WHOLE = 400  # up to this order all eigenvalues are computed to fix features in
 
 
@@ -55,11 +58,17 @@ class EntrySearch:
         No set above it is to be left.
     log : SearchLog, optional
         Of an earlier run, which is repeated as far as it goes.
+    slack : float
+        How far above a better set the next τ is.
+    screened : bool
+        Whether features that are not among these were ruled out for τ.
 
     Attributes
     ----------
     better : array of int or None
-        Rows of a set above τ, up to rounding, if one was found.
+        Rows of the best set above the first τ, up to rounding, if one was found.
+    tau : float
+        The last one.
     """
 
     def __init__(
@@ -69,19 +78,37 @@ class EntrySearch:
         tau: float,
         root: Node,
         log: SearchLog | None = None,
+        slack: float = 0.0,
+        screened: bool = False,
     ) -> None:
         self.A, self.k, self.tau = A, k, tau
+        self.slack, self.screened = slack, screened
         self.repeats = log is not None
         self.log = SearchLog() if log is None else log
         self.points, self.splits = iter(self.log.points), iter(self.log.splits)
         self.nodes = 0
-        self.closed_bound = -np.inf  # the largest bound of what is closed
         self.better: NDArray[np.intp] | None = None
+        self.best_value = -np.inf  # of the better set
+        self.raised = 0  # how often τ was
         self.presence: FloatArray | None = None  # at the last point
         self.density: FloatArray | None = None
-        self.open: list[tuple[float, int, Node]] = [(-root.bound, 0, root)]
-        self.waiting = [root]  # of those that are open, not yet worked on
+        self.whole = root
+        self._begin()
+
+    def _begin(self) -> None:
+        """Put the root in the place of all nodes."""
+        # What was ruled out is no higher than τ.
+        self.closed_bound = self.tau if self.screened else -np.inf  # of what is closed
+        self.open: list[tuple[float, int, Node]] = [(-self.whole.bound, 0, self.whole)]
+        self.waiting = [self.whole]  # of those that are open, not yet worked on
         self.order = itertools.count(1)
+
+    def _raise_target(self) -> None:
+        """Begin again with the target that the better set allows."""
+        self.tau = max(self.tau, self.best_value + self.slack)
+        self.raised += 1
+        self.log = SearchLog()
+        self._begin()
 
     @property
     def value(self) -> float:
@@ -108,8 +135,15 @@ class EntrySearch:
                 self.open, self.waiting = rest, children
                 continue
             node = self.waiting[0]
+            before = self.best_value
             worked = self._work(node, deadline)
             self.nodes += 1
+            is_raised = self.best_value > max(before, self.tau - self.slack)
+            # Late it would lose what the nodes so far have proved.
+            is_late = 2 * self.nodes > most_nodes or self.raised == _MOST_RAISED
+            if is_raised and not self.repeats and not is_late:
+                self._raise_target()
+                continue
             # What is open covers all that is not closed, whenever this ends.
             left = [item for item in self.open if item[2] is not node]
             if worked is not None:
@@ -153,8 +187,8 @@ class EntrySearch:
         chosen = node.features if q else node.features[node.fixed_in]
         value = eigenvalue_ceiling(self.A[np.ix_(chosen, chosen)])
         self.closed_bound = max(self.closed_bound, value)
-        if value > self.tau:
-            self.better = chosen
+        if value > max(self.tau, self.best_value):
+            self.better, self.best_value = chosen, value
         return True
 
     def _matrix(self, node: Node) -> tuple[FloatArray, float]:
@@ -231,6 +265,11 @@ class EntrySearch:
         point = LoggedPoint.of(best.weights, best.shares, node.ratio)
         self.presence = best.presence
         self.log.points.append(point)
+        if n == len(self.A) and not node.fixed_in.any():  # where it may begin again
+            weights, shares = point.weights.astype(np.float64), point.shares_as_floats
+            self.whole = replace(
+                self.whole, weights=weights, shares=shares, density=self.density
+            )
         return point
 
     def _fixed(self, node: Node) -> Node | None:
