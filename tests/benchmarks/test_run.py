@@ -30,7 +30,6 @@ def test_every_case_is_a_file(runner):
     other = {
         "run",
         "common",
-        "first_contact",
         "joint",
         "soundness",
         "constrained_soundness",
