@@ -97,6 +97,32 @@ def test_the_command_names_what_is_wrong(tmp_path):
     assert "must be a .csv or .npy file" in fit.stderr
 
 
+def test_the_command_never_replaces_its_data(wine, tmp_path):
+    data = tmp_path / "wine.csv"
+    wine.to_csv(data, index=False)
+    before = data.read_bytes()
+    (tmp_path / "link").symlink_to(data)
+    for proof, words in [
+        (data, "cannot be the file of the data"),
+        (tmp_path / "link", "cannot be the file of the data"),
+        (tmp_path / "none" / "wine.proof", "a folder that exists"),
+    ]:
+        fit = python("blockspca", "fit", data, "--proof", proof)
+        assert fit.returncode == 2
+        assert words in fit.stderr
+        assert fit.stdout == ""
+    assert data.read_bytes() == before
+
+
+def test_the_command_refuses_more_features_than_there_are(wine, tmp_path):
+    data = tmp_path / "wine.csv"
+    wine.iloc[:, :3].to_csv(data, index=False)
+    fit = python("blockspca", "fit", data, "-k", 1000)
+    assert fit.returncode == 2
+    assert "k = 1000 must be from 1 to 3" in fit.stderr
+    assert "k = 3 of 3" in python("blockspca", "fit", data).stdout
+
+
 @parametrize_with_checks([bs.SparsePCA()])
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)

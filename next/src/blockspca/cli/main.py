@@ -21,7 +21,10 @@ def blockspca() -> None:
 def fit(
     data: Annotated[Path, typer.Argument(help="Samples × features: .csv or .npy.")],
     components: Annotated[int, typer.Option("--components", "-m")] = 2,
-    k: Annotated[int, typer.Option("-k", help="Features of each component.")] = 10,
+    k: Annotated[
+        int | None,
+        typer.Option("-k", help="Features of each component; 10, or all if fewer."),
+    ] = None,
     scale: Annotated[bool, typer.Option(help="Solve for correlations.")] = False,
     time: Annotated[float | None, typer.Option(help="Seconds.")] = None,
     proof: Annotated[
@@ -34,12 +37,13 @@ def fit(
     from ..limits import Limits
 
     try:
+        if proof is not None:
+            check_proof(proof, data)
         X = read(data)
         cov = Covariance.from_data(X, scale=scale)
         limits = None if time is None else Limits(time=time)
-        solution = solve_components(
-            cov, components, min(k, cov.n_features), limits=limits
-        )
+        k = min(10, cov.n_features) if k is None else k
+        solution = solve_components(cov, components, k, limits=limits)
         typer.echo(str(solution))
         if proof is not None:
             solution.write_proof(proof, X)
@@ -55,6 +59,20 @@ def compile_kernels() -> None:
     from .._kernels.compilation import compile_all
 
     raise typer.Exit(min(compile_all(), 1))
+
+
+def check_proof(proof: Path, data: Path) -> None:
+    """Refuse a place for a proof before anything is solved for it."""
+    if proof.exists() and data.exists() and proof.samefile(data):
+        raise ValueError(
+            f"--proof = {proof} cannot be the file of the data, which the proof would "
+            "replace; use another file."
+        )
+    if proof.is_dir() or not proof.parent.is_dir():
+        raise ValueError(
+            f"--proof = {proof} must be a file in a folder that exists; use for "
+            f"example --proof {data.with_suffix('.proof').name}."
+        )
 
 
 def read(path: Path) -> Any:
