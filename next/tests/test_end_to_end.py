@@ -44,6 +44,16 @@ def test_fit_is_proved_and_verified(model, wine):
     assert "flavanoids" in model.solution_.results[0].features
     cov = bs.Covariance.from_data(wine, scale=True)
     assert all(check.holds for check in model.solution_.verify(cov))
+    assert all(check.holds for check in model.solution_.verify(wine))
+
+
+def test_a_dictionary_pairs_features_and_loadings(model, wine):
+    result = model.solution_.results[0]
+    content = result.to_dict()
+    assert dict(zip(content["features"], content["loadings"], strict=True)) == (
+        result.loadings
+    )
+    assert content["features"] == wine.columns[content["support"]].tolist()
 
 
 def test_scores_have_the_variance_that_is_told(model, wine):

@@ -13,6 +13,7 @@ from blockspca.checker.problem import Problem, Vector
 from blockspca.checker.records import Average, Rows, Sets, Variance
 from blockspca.covariance import Covariance, residual
 from blockspca.limits import Status
+from blockspca.pipeline import solve
 from blockspca.proof.verify import VerificationError, verify
 from blockspca.proof.write import write_proof
 from blockspca.result import Bound, Result
@@ -142,6 +143,18 @@ def test_no_average_over_sets_that_include_a_feature():
     evidence = (*result.bound.evidence, Average(4, 1e9, 3))
     with pytest.raises(VerificationError, match="average"):
         verify(replace(result, k=4, bound=Bound(1e9, "", evidence)), cov)
+
+
+def test_matrices_and_data_are_taken_as_everywhere():
+    X = np.random.default_rng(0).normal(size=(30, 6)) * np.arange(1, 7)
+    A = np.cov(X.T)
+    assert verify(solve(A, 2), A).holds
+    assert verify(solve(X, 2), X).holds
+    scaled = solve(Covariance.from_data(X, scale=True, ddof=0), 2)
+    assert verify(scaled, X).holds
+    assert verify(scaled, np.corrcoef(X.T)).holds
+    with pytest.raises(VerificationError, match="objective"):
+        verify(solve(X, 2), np.corrcoef(X.T))
 
 
 def test_a_bound_without_evidence_is_not_checked():

@@ -139,12 +139,16 @@ class Result:
         return pandas.DataFrame({"loading": list(self.loadings.values())}, index=index)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result, without its evidence, in values that JSON has."""
+        """Return the result, without its evidence, in values that JSON has.
+
+        `support`, `loadings` and `features` have the same order.
+        """
+        names = self.feature_names
         return {
             "k": self.k,
             "support": self.support.tolist(),
             "loadings": self.x[self.support].tolist(),
-            "features": self.features,
+            "features": [names[i] if names else str(i) for i in self.support.tolist()],
             "objective": self.objective,
             "upper_bound": self.upper_bound if math.isfinite(self.gap) else None,
             "gap": self.gap if math.isfinite(self.gap) else None,

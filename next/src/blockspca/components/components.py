@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..covariance import as_covariance, residual
-from ..proof.verify import Verification, verify
+from ..covariance import residual
+from ..proof.verify import Verification, matrix_of, verify
 from ..proof.write import write_proof
 from ..result import Result
 from ..validation import FloatArray
@@ -75,7 +75,7 @@ class Components:
         data : Covariance, symmetric matrix or data
             The data of the components.
         """
-        cov, V = as_covariance(data), self.components.T
+        cov, V = matrix_of(self.results[0], data), self.components.T
         return [
             verify(result, residual(cov, V[:, :j]))
             for j, result in enumerate(self.results)

@@ -16,12 +16,12 @@ from ..checker.arithmetic import Floats
 from ..checker.check import RecordChecker
 from ..checker.reading import ProofError
 from ..checker.records import Sets
+from ..covariance import Covariance, as_covariance
 from ..limits import Limits
 from ..linalg.rounding import UNIT
 from .evidence import renumbered
 
 if TYPE_CHECKING:
-    from ..covariance import Covariance
     from ..result import Result
 
 OBJECTIVE_ERROR = 1e-9  # relative tolerance for an objective, computed in float64
@@ -89,7 +89,22 @@ class Verification:
         return "\n".join([*lines, f"Decided in {self.arithmetic}."])
 
 
-def verify(result: Result, cov: Covariance, *, n_jobs: Any = None) -> Verification:
+def matrix_of(result: Result, data: Any) -> Covariance:
+    """Return the covariance of data, with the options that the result's matrix had."""
+    cov, wanted = as_covariance(data), result.identity
+    own = cov.identity
+    if cov is data or wanted is None or own is None or wanted.weighted:
+        return cov
+    options = wanted.center, wanted.scale, wanted.ddof
+    if own.kind != wanted.kind or options == (own.center, own.scale, own.ddof):
+        return cov
+    center, scale, ddof = options
+    return Covariance.from_data(data, center=center, scale=scale, ddof=ddof)
+
+
+def verify(
+    result: Result, cov: Covariance | Any, *, n_jobs: Any = None
+) -> Verification:
     """Check a result: its vector, its objective, and the evidence of its bound.
 
     Of the search it uses only the records, see docs/proof-format.md.
@@ -97,8 +112,8 @@ def verify(result: Result, cov: Covariance, *, n_jobs: Any = None) -> Verificati
     Parameters
     ----------
     result : Result
-    cov : Covariance
-        The matrix of the result.
+    cov : Covariance, symmetric matrix or data
+        The matrix of the result, or the data that it was made from.
     n_jobs : int, optional
         Cores for the scan of the rows.
 
@@ -127,6 +142,7 @@ def verify(result: Result, cov: Covariance, *, n_jobs: Any = None) -> Verificati
     holds: no component has a larger objective than 2
     Decided in float64 with derived margins.
     """
+    cov = matrix_of(result, cov)
     claims = [_vector(result, cov), _objective(result, cov)]
     bound, sets = result.bound, result.sets
     sentence = f"no component has a larger objective than {bound.value:.10g}"
