@@ -441,6 +441,32 @@ def test_a_start_is_used():
         solve(A, 6, start=range(7))
 
 
+def test_a_start_has_indices_or_names():
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    cov = Covariance.from_data(X, feature_names=["acid", "ash", "hue", "sugar"])
+    by_name = solve(cov, 2, start=["ash"], limits=Limits(work=0))
+    by_index = solve(cov, 2, start=[1], limits=Limits(work=0))
+    assert by_name.support.tolist() == by_index.support.tolist()
+    for start, words in [
+        ([99], r"start has the index 99, which must be from 0 to 3"),
+        ([-1], r"start has the index -1"),
+        ([1.7], r"start has 1.7 and must have names or integers"),
+        (5, r"start = 5 must be a list; use start=\[5\]"),
+        (["ahs"], r"start has the name 'ahs', which matches no feature; use 'ash'"),
+        ("ash", r"start = 'ash' must be a list"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=words):
+            solve(cov, 2, start=start)
+    assert solve_path(cov, 2, start=[["ash"], [0, 1]])[2].k == 2
+    for start, words in [
+        (5, r"start = 5 must be a list of supports"),
+        ([[0], 1], r"start\[1\] = 1 must be a list"),
+        ([["ash", 9]], r"start\[0\] has the index 9"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=words):
+            solve_path(cov, 2, start=start)
+
+
 def test_events_and_the_path_in_words():
     events = []
     path = solve_path(noise(), 3, progress=events.append)

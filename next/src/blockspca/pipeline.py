@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from ._kernels.compilation import prepare
 from .call import Run, Stop, one_call
 from .constraints.constraints import Problem, problem_of
+from .constraints.features import indices_of
 from .constraints.nonnegative import nonnegative_pair
 from .covariance.covariance import Covariance, as_covariance
 from .limits import Status
@@ -39,7 +40,7 @@ def solve(
     n_jobs: int | None = None,
     constraints: Any = None,
     progress: Any = None,
-    start: Sequence[int] = (),
+    start: Sequence[int | str] = (),
 ) -> Result:
     """Find the k-sparse component of most variance, and prove how good it is.
 
@@ -61,7 +62,7 @@ def solve(
     constraints : Constraints, optional
     progress : bool or callable, optional
         True writes a log; a callable receives each `Event`.
-    start : sequence of int, optional
+    start : sequence of indices or names, optional
         Features of a support to start from, at most k.
 
     Returns
@@ -81,7 +82,7 @@ def solve(
     k = check_sparsity(k, cov.n_features)
     problem = problem_of(cov, constraints, k, is_path=False)
     check_flag(certify, "certify")
-    starts = starting_support(start, problem, k)
+    starts = starting_support(start, problem, k, cov)
     prepare(*KERNELS)
     with one_call(limits, n_jobs, progress) as run:
         return results_of(problem, k, run, certify, starts, cov, True)[-1]
@@ -96,7 +97,7 @@ def solve_path(
     n_jobs: int | None = None,
     constraints: Any = None,
     progress: Any = None,
-    start: Sequence[Sequence[int]] = (),
+    start: Sequence[Sequence[int | str]] = (),
 ) -> SparsityPath:
     """Solve for k = 1, 2, …, k_max; see `solve`.
 
@@ -128,22 +129,34 @@ def solve_path(
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
     problem = problem_of(cov, constraints, k_max, is_path=True)
     check_flag(certify, "certify")
-    starts = [s for each in start for s in starting_support(each, problem, k_max)]
+    if isinstance(start, str) or not isinstance(start, Iterable):
+        raise TypeError(
+            f"start = {start!r} must be a list of supports, not "
+            f"{type(start).__name__}; use for example start=[[0, 1]]."
+        )
+    starts = [
+        support
+        for i, each in enumerate(start)
+        for support in starting_support(each, problem, k_max, cov, f"start[{i}]")
+    ]
     prepare(*KERNELS)
     with one_call(limits, n_jobs, progress) as run:
         results = results_of(problem, k_max, run, certify, starts, cov, not certify)
     return SparsityPath(tuple(results), cov.trace)
 
 
-def starting_support(start: Any, problem: Problem, k: int) -> list[Indices]:
+def starting_support(
+    start: Any, problem: Problem, k: int, whole: Covariance, argument: str = "start"
+) -> list[Indices]:
     """Return a list of the part of `start` that obeys the rules, if it is not empty.
 
     It has positions in the problem.
     """
-    features = np.unique(np.asarray(start, dtype=np.int64))
+    features = indices_of(start, whole.n_features, whole.feature_names, argument)
     if len(features) > k:
         raise ValueError(
-            f"start has {len(features)} features and must have at most {k}; use fewer."
+            f"{argument} has {len(features)} features and must have at most {k}; use "
+            "fewer."
         )
     inside = np.flatnonzero(np.isin(problem.features, features))
     if len(inside) == 0:

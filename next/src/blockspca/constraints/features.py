@@ -56,7 +56,7 @@ def matches(
         if names is None:
             raise ValueError(
                 f"{argument} has the name {feature!r}, but the features have no names; "
-                "use indices, or pass feature_names to Covariance."
+                "use indices, or Covariance.from_data(X, feature_names=...)."
             )
         if feature in position:
             return [position[feature]]
