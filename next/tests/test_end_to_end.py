@@ -107,6 +107,27 @@ def test_the_command_names_what_is_wrong(tmp_path):
     assert "must be a .csv or .npy file" in fit.stderr
 
 
+def test_a_residual_without_variance_is_told(tmp_path):
+    X = np.outer(np.arange(1.0, 5.0), [1.0, 2.0, 3.0])
+    with pytest.warns(
+        UserWarning, match=r"no variance is left for components \[2, 3\]"
+    ) as w:
+        model = bs.SparsePCA(3, 2).fit(X)
+    assert not any("limits" in str(each.message) for each in w)
+    first, second, _ = model.solution_.results
+    assert (first.message, second.message) == ("", "no variance is left")
+    assert 0 <= second.objective <= second.upper_bound <= 1e-9 * first.objective
+    assert "no variance is left" in str(second)
+    assert all(check.holds for check in model.solution_.verify(X))
+    np.save(tmp_path / "X.npy", X)
+    model.solution_.write_proof(tmp_path / "proof", X)
+    for how in ([], ["--exact"]):
+        verdict = python(
+            "blockspca.checker", tmp_path / "proof", tmp_path / "X.npy", *how
+        )
+        assert verdict.returncode == 0, verdict.stdout
+
+
 def test_the_command_never_replaces_its_data(wine, tmp_path):
     data = tmp_path / "wine.csv"
     wine.to_csv(data, index=False)

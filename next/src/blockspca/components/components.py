@@ -84,6 +84,8 @@ class Components:
     def write_proof(self, path: Any, data: Any) -> None:
         """Write the proofs of all components to a file; see `blockspca.proof.write`.
 
+        The last one is that no variance is left, if one of them shows that.
+
         Parameters
         ----------
         path : path
@@ -94,7 +96,11 @@ class Components:
             (result.support.tolist(), result.x[result.support].tolist())
             for result in self.results
         ]
-        parts = [([result], vectors[:j]) for j, result in enumerate(self.results)]
+        # The score of a component without variance takes nothing off: V'AV is singular.
+        end = next((j for j, r in enumerate(self.results) if r.message), len(self))
+        parts = [
+            ([result], vectors[:j]) for j, result in enumerate(self.results[: end + 1])
+        ]
         write_proof(path, data, *parts)
 
     def to_frame(self) -> Any:

@@ -22,6 +22,8 @@ from ..result import Result
 from ..validation import FloatArray, check_flag, check_integer, check_sparsity
 from .components import Components
 
+NOTHING = 1e-9  # of the total variance: roundings of a residual reach less
+
 
 def solve_components(
     cov: Covariance | Any,
@@ -77,10 +79,14 @@ def solve_components(
             problem = problem_of(rest, None, k, is_path=False)
             result = results_of(problem, k, run, certify, [], rest, True)[-1]
             objective = residual_objective(cov, V, result)
+            if cov.known_psd:  # then the residual is, so less than 0 is rounding
+                objective = max(objective, 0.0)
+            is_empty = result.upper_bound <= NOTHING * cov.trace
             results.append(
                 replace(
                     result,
                     objective=objective,
+                    message="no variance is left" if is_empty else "",
                     work=result.work - work,
                     feature_names=cov.feature_names,
                     identity=cov.identity,

@@ -97,8 +97,15 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.explained_variance_ratio_ = solution.explained_variance_ratio
         self.mean_, self.scale_ = np.asarray(cov.mean), np.asarray(cov.scale)
         self._n_features_out = len(solution)
+        results = list(enumerate(solution.results, 1))
+        # Larger limits do not help a component that has nothing to explain.
+        if empty := [j for j, r in results if r.message]:
+            warn_caller(
+                f"no variance is left for components {empty}; use "
+                f"n_components={max(1, empty[0] - 1)}."
+            )
         unproved = [
-            j for j, r in enumerate(solution.results, 1) if r.status.value != "optimal"
+            j for j, r in results if r.status.value != "optimal" and not r.message
         ]
         if unproved:
             warn_caller(

@@ -39,7 +39,8 @@ def write_proof(
         regression on the scores of the vectors (features, loadings).
     """
     first = parts[0][0][0]
-    proofs = [_proof(results, vectors) for results, vectors in parts]
+    size = max(abs(each.objective) for results, _ in parts for each in results)
+    proofs = [_proof(results, vectors, size) for results, vectors in parts]
     n, d = first.identity.shape
     document = {
         "format": FORMAT,
@@ -56,7 +57,7 @@ def write_proof(
         unfinished.unlink(missing_ok=True)
 
 
-def _proof(results: Sequence[Result], vectors: Vectors) -> dict[str, Any]:
+def _proof(results: Sequence[Result], vectors: Vectors, size: float) -> dict[str, Any]:
     result = results[0]
     identity, sets = result.identity, result.sets
     if identity is None or identity.weighted:
@@ -86,7 +87,7 @@ def _proof(results: Sequence[Result], vectors: Vectors) -> dict[str, Any]:
         records += [record for record in each.bound.evidence if record not in records]
     return {
         "problem": problem,
-        "claims": [_claim(each) for each in results],
+        "claims": [_claim(each, size) for each in results],
         "records": [_record(record) for record in records],
     }
 
@@ -99,13 +100,16 @@ def _vector(features: Sequence[int], x: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def _claim(result: Result) -> dict[str, Any]:
+def _claim(result: Result, size: float) -> dict[str, Any]:
     if not result.bound.evidence or not math.isfinite(result.upper_bound):
         raise ValueError(
             f"write_proof cannot write k = {result.k}: its bound has no evidence; use "
             "larger limits."
         )
-    lower = result.objective - ROOM * abs(result.objective)
+    # Where no variance is left, the roundings are those of the first component.
+    lower = result.objective - ROOM * (
+        size if result.message else abs(result.objective)
+    )
     return {
         "k": result.k,
         **_vector(result.support.tolist(), result.x[result.support].tolist()),
