@@ -17,6 +17,7 @@ import pytest
 
 from blockspca import progress
 from blockspca.call import Stop, one_call
+from blockspca.components import solve_components
 from blockspca.limits import DEFAULT, Limits, Status, as_limits, relative_gap
 from blockspca.linalg import threads
 from blockspca.progress import Event, Line, Log, listening
@@ -84,6 +85,31 @@ def test_work_limit_stops_and_stays():
         with pytest.raises(Stop) as stop:
             run.check()
         assert stop.value.status is Status.WORK_LIMIT
+
+
+def test_parts_share_the_work_and_leave_the_rest():
+    with one_call(Limits(work=9)) as run:
+        run.share(3)
+        assert run.work_left == pytest.approx(3)
+        run.spend(4)
+        assert run.stopped is Status.WORK_LIMIT
+        run.share(2)
+        assert run.stopped is None
+        assert run.work_left == pytest.approx(2.5)
+        run.spend(0.5)
+        run.share(1)
+        assert run.work_left == pytest.approx(4.5)
+        run.stop(Status.INTERRUPTED)
+        run.share(1)
+        assert run.stopped is Status.INTERRUPTED
+
+
+def test_a_hard_component_leaves_work_to_the_next():
+    X = np.random.default_rng(0).normal(size=(60, 150))
+    components = solve_components(X, 3, 12, limits=Limits(work=0.6))
+    works = [result.work for result in components.results]
+    assert components.results[0].status is Status.WORK_LIMIT
+    assert min(works[1:]) > 0.05
 
 
 def test_time_limit():

@@ -81,6 +81,7 @@ class Run:
         self._lock = threading.Lock()
         self._units = 0
         self._status: Status | None = None
+        self._last_work, self._last_time = limits.work, limits.time  # see `share`
         self._last_event = -math.inf  # its time
         self._events: deque[Event] = deque()  # from workers; the listener gets them
         self._place = (threading.get_ident(), os.getpid())
@@ -116,15 +117,15 @@ class Run:
     @property
     def work_left(self) -> float:
         """Work up to the limit; infinite if there is none."""
-        limit = self.limits.work
+        limit = self._last_work
         return math.inf if limit is None else max(0.0, limit - self.work)
 
     @property
     def time_left(self) -> float:
         """Seconds up to the limit; infinite if there is none."""
-        if self.limits.time is None:
+        if self._last_time is None:
             return math.inf
-        return max(0.0, self.limits.time - (time.perf_counter() - self._start))
+        return max(0.0, self._last_time - (time.perf_counter() - self._start))
 
     @property
     def stopped(self) -> Status | None:
@@ -135,6 +136,19 @@ class Run:
             elif self.work_left == 0:
                 self._status = Status.WORK_LIMIT
         return self._status
+
+    def share(self, parts: int) -> None:
+        """Begin one of so many parts: it gets an equal share of the work and time left.
+
+        What it does not use is left for the others. Other reasons to stop stay.
+        """
+        self._last_work, self._last_time = self.limits.work, self.limits.time
+        if self._status in (Status.TIME_LIMIT, Status.WORK_LIMIT):
+            self._status = None
+        if self._last_work is not None:
+            self._last_work -= self.work_left * (1 - 1 / parts)
+        if self._last_time is not None:
+            self._last_time -= self.time_left * (1 - 1 / parts)
 
     def over(self) -> bool:
         """Tell whether to stop; searches ask between two slices, in any thread."""

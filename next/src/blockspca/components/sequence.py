@@ -49,7 +49,8 @@ def solve_components(
     certify, n_jobs, progress
         As in `solve`.
     limits : Limits or float, optional
-        Of all components together, see `solve`.
+        Of all components together, see `solve`. Each gets an equal share of what the
+        earlier ones leave.
 
     Returns
     -------
@@ -73,7 +74,8 @@ def solve_components(
     results: list[Result] = []
     work = 0.0
     with one_call(limits, n_jobs, progress) as run:
-        for _ in range(n_components):
+        for j in range(n_components):
+            run.share(n_components - j)
             V = np.array([each.x for each in results]).reshape(-1, cov.n_features)
             rest = residual(cov, V.T)
             problem = problem_of(rest, None, k, is_path=False)

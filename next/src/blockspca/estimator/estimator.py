@@ -33,7 +33,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     scale : bool
         Divide each column by its standard deviation: solve for correlations.
     limits : Limits or float, optional
-        A number is seconds. The default is ``Limits(work=30)``.
+        Of the whole fit; a number is seconds. The default is ``Limits(work=30)``. Each
+        component gets an equal share of what the earlier ones leave.
     n_jobs : int, optional
         Number of cores; None is all.
     verbose : bool
