@@ -57,6 +57,18 @@ def test_limits_of_a_call():
             as_limits(wrong)
 
 
+def test_limits_suggest_what_is_accepted():
+    for wrong, words in [
+        ({"gap": -1}, "use 0.01 for 1 %"),
+        ({"gap": 1}, "use 0.01 for 1 %"),
+        ({"memory": 1.5e9}, r"use for example limits.memory=2\*\*30"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=words):
+            Limits(**wrong)
+    with pytest.raises(ValueError, match=r"use Limits\(\) for no limit"):
+        as_limits(math.inf)
+
+
 def test_relative_gap():
     assert relative_gap(-2.0, -1.0) == 0.5
     assert relative_gap(0.0, 0.0) == 0.0

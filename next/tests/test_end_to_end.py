@@ -77,6 +77,7 @@ def test_a_proof_is_checked_without_the_library(model, wine, tmp_path, suffix, h
     verdict = python("blockspca.checker", proof, data, how)
     assert verdict.returncode == 0, verdict.stdout + verdict.stderr
     assert verdict.stdout.count("ACCEPTED: ") == 2
+    assert verdict.stdout.count(" after 1 vector (gap") == 1
 
     forged = json.loads(proof.read_text())
     lower = float.fromhex(forged["proofs"][1]["claims"][0]["objective"]) * 0.999
@@ -126,6 +127,29 @@ def test_a_residual_without_variance_is_told(tmp_path):
             "blockspca.checker", tmp_path / "proof", tmp_path / "X.npy", *how
         )
         assert verdict.returncode == 0, verdict.stdout
+
+
+def test_the_estimator_refuses_what_is_no_table(wine):
+    anndata = pytest.importorskip("anndata")
+    for X, words in [
+        (bs.Covariance.from_data(wine), "is of type Covariance.*solve_components"),
+        (anndata.AnnData(wine.to_numpy()), "is of type AnnData.*use adata.X"),
+    ]:
+        with pytest.raises(TypeError, match=words):
+            bs.SparsePCA(2, 3).fit(X)
+
+
+def test_options_of_other_functions_are_named_with_their_place(wine):
+    X = wine.to_numpy().copy()
+    X[0, 0] = np.nan
+    with pytest.raises(ValueError, match=r"from_data\(..., missing='pairwise'\)"):
+        bs.solve(X, 2)
+    X[:, 0] = 1.0
+    with pytest.warns(UserWarning, match=r"from_data\(..., scale=True, constant="):
+        bs.SparsePCA(2, 3, scale=True).fit(X)
+    result = bs.solve(wine, 2, constraints=bs.Constraints(nonnegative=True))
+    with pytest.raises(ValueError, match="does not support nonnegative"):
+        result.write_proof("never", wine)
 
 
 def test_the_command_never_replaces_its_data(wine, tmp_path):

@@ -48,6 +48,13 @@ def test_suggested_values_pass():
             assert check(type(check(0, "it"))(float(value)), "it", **limits) is not None
 
 
+def test_suggestions_are_near_the_value():
+    with pytest.raises(ValueError, match="it=13"):
+        v.check_integer(100, "it", minimum=1, maximum=13)
+    with pytest.raises(TypeError, match="it=2"):
+        v.check_sparsity(2.0, 9, "it")
+
+
 def test_values_that_pass():
     assert v.check_real(np.float32(0.5), "it") == 0.5
     assert type(v.check_integer(np.int8(3), "it", minimum=3, maximum=3)) is int

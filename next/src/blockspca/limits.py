@@ -66,11 +66,17 @@ class Limits:
                 )
             if value is not None:
                 check_real(value, f"limits.{name}", minimum=0)
-        if self.gap is not None and check_real(self.gap, "limits.gap", minimum=0) >= 1:
+        if self.gap is not None and not 0 <= check_real(self.gap, "limits.gap") < 1:
             raise ValueError(
-                f"limits.gap = {self.gap} must be a share below 1; use 0.01 for 1 %."
+                f"limits.gap = {self.gap} must be a share from 0 to below 1; use 0.01 "
+                "for 1 %."
             )
         if self.memory is not None:
+            if isinstance(self.memory, float):
+                raise TypeError(
+                    f"limits.memory = {self.memory!r} must be an integer, not float; "
+                    "use for example limits.memory=2**30."
+                )
             check_integer(self.memory, "limits.memory", minimum=1)
 
 
@@ -92,6 +98,8 @@ def as_limits(limits: Any) -> Limits:
         return DEFAULT
     if isinstance(limits, Limits):
         return limits
+    if isinstance(limits, float) and limits == math.inf:
+        raise ValueError("limits = inf cannot limit; use Limits() for no limit.")
     if isinstance(limits, Real) and not isinstance(limits, bool):
         return Limits(time=check_real(limits, "limits", minimum=0))
     raise TypeError(

@@ -50,7 +50,7 @@ def check_integer(
         limits = _interval(minimum, maximum, "an integer")
         raise ValueError(
             f"{argument} = {value} must be {limits}; use for example "
-            f"{argument}={_example(minimum, maximum, 1)}."
+            f"{argument}={_example(minimum, maximum, int(value))}."
         )
     return int(value)
 
@@ -105,7 +105,8 @@ def check_sparsity(k: Any, d: int, argument: str = "k") -> int:
     if isinstance(k, (bool, np.bool_)) or not isinstance(k, numbers.Integral):
         raise TypeError(
             f"{argument} = {k!r} must be an integer from 1 to {d}, or a share below "
-            f"1, not {type(k).__name__}; use {argument}={min(5, d)}."
+            f"1, not {type(k).__name__}; use {argument}="
+            f"{_integer_near(k, min(5, d), d)}."
         )
     if not 1 <= int(k) <= d:
         raise ValueError(
@@ -113,6 +114,12 @@ def check_sparsity(k: Any, d: int, argument: str = "k") -> int:
             f"{argument}={min(max(int(k), 1), d)}."
         )
     return int(k)
+
+
+def _integer_near(value: Any, usual: int, d: int) -> int:
+    """Return the integer that a float is, if it is one from 1 to d, else `usual`."""
+    whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
+    return int(value) if whole and 1 <= value <= d else usual
 
 
 def check_names(

@@ -62,12 +62,14 @@ def report(checked: Verdict, explain: bool) -> str:
             lines.append(
                 f"  opt({record.k}) <= {record.upper:.10g} by {rule}: {step.sentence}."
             )
+    taken = len(problem.residual)
+    after = f" after {taken} vector{'s' * (taken > 1)}" if taken else ""
     for claim in checked.proof.claims:
         gap = claim.upper - claim.objective
         share = gap / abs(claim.objective) if claim.objective else float(gap > 0)
         lines.append(
-            f"ACCEPTED: {claim.objective:.10g} <= opt({claim.k}) <= {claim.upper:.10g} "
-            f"(gap {'0' if share < 1e-8 else f'{100 * share:.3g} %'})"
+            f"ACCEPTED: {claim.objective:.10g} <= opt({claim.k}) <= {claim.upper:.10g}"
+            f"{after} (gap {'0' if share < 1e-8 else f'{100 * share:.3g} %'})"
         )
     lines.append(f"Decided in {checked.arithmetic}.")
     return "\n".join(lines)

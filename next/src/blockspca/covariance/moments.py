@@ -67,9 +67,12 @@ class Preparation:
             if self.constant == "raise":
                 raise ValueError(
                     f"{text} cannot be divided by their deviation; drop them, or use "
-                    "constant='ignore' to give them no loading."
+                    "Covariance.from_data(..., constant='ignore'): no loading for them."
                 )
-            warn_caller(f"{text} get no loading; drop them, or use constant='ignore'.")
+            warn_caller(
+                f"{text} get no loading; drop them, or use Covariance.from_data(..., "
+                "scale=True, constant='ignore')."
+            )
         return np.sqrt(np.where(constant, np.inf, variance))
 
 
@@ -219,7 +222,10 @@ def moments_of(
         sums = sums_about(table, shift, weights, n)
         marks, largest = sums.marks, sums.rows[4]
         if not (np.isfinite(sums.squares) & (largest < np.inf)).all():
-            fix = "fill them, drop those features, or use missing='pairwise'"
+            fix = (
+                "fill them, drop those features, or use Covariance.from_data(..., "
+                "missing='pairwise')"
+            )
             refuse_gaps(table, prepare.names, "X", fix)
         extreme = (largest > EXTREME) | ((largest < 1 / EXTREME) & (largest > 0))
         if prepare.scale and extreme.any():
@@ -301,5 +307,5 @@ def refuse_far(largest: float, argument: str, kind: str, top: float) -> None:
     raise ValueError(
         f"{argument} has numbers out of range: {kind} is {value} and must lie "
         f"between 2**-200 and 2**200; {fix}" + ("." if argument == "A" else
-        ", or use scale=True.")
+        ", or use Covariance.from_data(..., scale=True).")
     )  # fmt: skip

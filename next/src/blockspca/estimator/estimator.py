@@ -76,6 +76,13 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find and prove the components of X, of shape (n_samples, n_features)."""
+        kind = type(X).__name__
+        if kind in ("AnnData", "Covariance"):
+            raise TypeError(
+                f"X is of type {kind} and must be samples × features; use "
+                f"{'adata.X, or ' if kind == 'AnnData' else ''}"
+                "blockspca.components.solve_components(X, n_components, k)."
+            )
         X = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32],
             ensure_min_samples=2,

@@ -101,6 +101,11 @@ def _vector(features: Sequence[int], x: Sequence[float]) -> dict[str, Any]:
 
 
 def _claim(result: Result, size: float) -> dict[str, Any]:
+    if result.bound.name != "none" and not result.bound.evidence:
+        raise ValueError(
+            "write_proof does not support nonnegative loadings: no checker has the "
+            "raised matrix; use Result.upper_bound alone."
+        )
     if not result.bound.evidence or not math.isfinite(result.upper_bound):
         raise ValueError(
             f"write_proof cannot write k = {result.k}: its bound has no evidence; use "
