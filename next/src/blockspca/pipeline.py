@@ -23,6 +23,7 @@ from .prove.screening import Screening
 from .result import Bound, Result
 from .sparsity_path import SparsityPath
 from .supports.power import ROWS, power_support
+from .supports.supports import ROWS as ROWS_TO_TRY
 from .supports.supports import Supports
 from .validation import Indices, check_flag, check_sparsity
 
@@ -191,6 +192,11 @@ def results_of(
         if with_power and k >= POWER_FROM and rules.is_free:
             rows = screening.unlike_rows(ROWS)
             supports.offer(k, power_support(cov, k, rows, run))
+        if not certify:  # a proof improves the supports by itself
+            for q in range(max(2, len(rules.root)), min(k + 1, POWER_FROM)):
+                run.check()
+                supports.follow(q)
+                supports.try_rows(q, screening.row_supports(q, ROWS_TO_TRY), 2)
         chain = Chain(cov, k, rules, screening, supports, run)
         if certify:
             chain.advance(math.inf)

@@ -145,7 +145,7 @@ class Supports:
         x = np.append(last.x, 0.0)
         self.best[k] = Support(features[order], x[order], last.value)
 
-    def try_rows(self, k: int, supports: Indices) -> bool:
+    def try_rows(self, k: int, supports: Indices, starts: int = STARTS) -> bool:
         """Try the rows of `supports`, once for each k, and swap from the best."""
         if self._rows_tried >= k or not (len(supports) and self.pool.rules.is_free):
             return False
@@ -156,7 +156,7 @@ class Supports:
         self._run.spend(len(supports) * cost.eigen(k))
         blocks = self.pool.matrix[positions[:, :, None], positions[:, None, :]]
         values = np.linalg.eigvalsh(blocks)[:, -1]
-        order = np.argsort(-values, kind="stable")[:STARTS]
+        order = np.argsort(-values, kind="stable")[:starts]
         better = [self._offer(k, positions[row]) for row in order]
         return any(better)
 
