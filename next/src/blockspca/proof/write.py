@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..checker.problem import FORMAT, RULES, VERSION
+from ..covariance.kinds import table_of
 from .evidence import Average, Record, Tree
 
 if TYPE_CHECKING:
     from ..result import Result
 
-ROOM = 2.0**-31  # a file claims this share less of an objective: checkers round
+ROOM = 2.0**-31  # of the terms of an objective in a file, for their rounding
 NAMES = {kind: rule for rule, (kind, _) in RULES.items()}
 
 Vectors = Sequence[tuple[Sequence[int], Sequence[float]]]
@@ -39,12 +40,15 @@ def write_proof(
         regression on the scores of the vectors (features, loadings).
     """
     first = parts[0][0][0]
-    proofs = [_proof(results, vectors) for results, vectors in parts]
+    for results, _ in parts:
+        _refuse_unnamed(results[0])
+    digest = first.identity.sha256(data)  # refuses other data
+    proofs = [_proof(results, vectors, data) for results, vectors in parts]
     n, d = first.identity.shape
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "data": {"sha256": first.identity.sha256(data), "samples": n, "features": d},
+        "data": {"sha256": digest, "samples": n, "features": d},
         "proofs": proofs,
     }
     path = Path(path)
@@ -56,18 +60,21 @@ def write_proof(
         unfinished.unlink(missing_ok=True)
 
 
-def _proof(results: Sequence[Result], vectors: Vectors) -> dict[str, Any]:
-    result = results[0]
-    identity, sets = result.identity, result.sets
-    if identity is None or identity.weighted:
+def _refuse_unnamed(result: Result) -> None:
+    """Refuse a result about a matrix or sets that a file cannot name."""
+    if result.identity is None or result.identity.weighted:
         raise ValueError(
             "write_proof cannot name the matrix of this result: it was not made from "
             "data or a matrix alone; use verify(result, cov)."
         )
-    if sets.include:
+    if result.sets.include:
         raise ValueError(
             "write_proof does not support include; use verify(result, cov)."
         )
+
+
+def _proof(results: Sequence[Result], vectors: Vectors, data: Any) -> dict[str, Any]:
+    identity, sets = results[0].identity, results[0].sets
     problem: dict[str, Any] = {"kind": identity.kind}
     if identity.kind == "data":
         for key in ("center", "scale", "ddof"):
@@ -86,7 +93,7 @@ def _proof(results: Sequence[Result], vectors: Vectors) -> dict[str, Any]:
         records += [record for record in each.bound.evidence if record not in records]
     return {
         "problem": problem,
-        "claims": [_claim(each) for each in results],
+        "claims": [_claim(each, data) for each in results],
         "records": [_record(record) for record in records],
     }
 
@@ -99,16 +106,22 @@ def _vector(features: Sequence[int], x: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def _claim(result: Result) -> dict[str, Any]:
+def _claim(result: Result, data: Any) -> dict[str, Any]:
     if not result.bound.evidence or not math.isfinite(result.upper_bound):
         raise ValueError(
             f"write_proof cannot write k = {result.k}: its bound has no evidence; use "
             "larger limits."
         )
-    lower = result.objective - ROOM * abs(result.objective)
+    x = result.x[result.support]
+    size = abs(result.objective)
+    if result.identity.kind == "matrix":  # its terms may cancel
+        table, _ = table_of(data, "data")
+        rows = table.take(result.support, slice(0, table.shape[0]))
+        size = max(size, float(np.abs(x) @ np.abs(rows[result.support]) @ np.abs(x)))
+    lower = result.objective - ROOM * size
     return {
         "k": result.k,
-        **_vector(result.support.tolist(), result.x[result.support].tolist()),
+        **_vector(result.support.tolist(), x.tolist()),
         "objective": lower.hex(),
         "upper": float(result.upper_bound).hex(),
     }
