@@ -52,6 +52,7 @@ def own_row(name: str, scale: bool, k: int) -> Row:
     if key == "A":
         if scale:
             deviations = np.sqrt(np.diagonal(values))
+            deviations[deviations == 0] = 1.0
             values = values / deviations[:, None] / deviations
         values = (values + values.T) / 2
         options = {"covariance": "precomputed"}

@@ -120,6 +120,7 @@ def component(
         require((x >= 0).all(), f"{where}a loading is negative: {x[used]}")
     terms = np.abs(A[np.ix_(used, used)] * np.outer(x[used], x[used])).sum()
     error = 32 * (k + 1) * EPS * float(terms) + k * entry_error(case) + near
+    error += len(used) ** 2 * 2.0**-1074  # of products that underflow
     value = judge.quotient_below(A, x) if used.size else 0.0
     off = abs(value - objective)
     require(off <= error, f"{where}the objective is {value!r}, not {objective!r}")

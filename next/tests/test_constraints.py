@@ -154,6 +154,16 @@ def test_what_cannot_be_is_refused_with_the_fix(rules, words):
         solve(cov, 3, constraints=Constraints(**rules))
 
 
+def test_only_constraints_that_are_used_are_blamed():
+    with pytest.raises(ValueError, match=r"^exclude cannot leave no feature") as error:
+        solve(np.eye(3), 1, constraints=Constraints(exclude=[0, 1, 2]))
+    assert "max_per_group" not in str(error.value)
+    with pytest.raises(
+        ValueError, match="at most 1, because of exclude; use a smaller"
+    ):
+        solve(np.eye(3), 2, constraints=Constraints(exclude=[0, 1]))
+
+
 def test_wrong_types_are_refused():
     A = matrix(1)
     for rules in ({"include": 3}, {"include": "a"}, {"include": [True] * 7}):

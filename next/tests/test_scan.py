@@ -51,6 +51,17 @@ def judge(lists, A, *, single=0.0):
         assert (best <= values[: len(best)] + error).all()
 
 
+@pytest.fixture(autouse=True)
+def always_kernels(monkeypatch):
+    use_kernels(monkeypatch, True)
+
+
+def use_kernels(monkeypatch, is_on):
+    """Make lists of small matrices by kernels, or by NumPy alone."""
+    monkeypatch.setattr(dense, "FEW", 0 if is_on else 256)
+    monkeypatch.setattr("blockspca.scan.sweep.FEW", 0 if is_on else 256)
+
+
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Make several panels and waves of small problems."""
@@ -119,6 +130,16 @@ def test_lists_are_complete(form, kind):
     judge(part, A[features[:, None], features])
     assert part.features is features
     assert lists.features is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_few_features_need_no_kernel(kind, monkeypatch):
+    monkeypatch.setitem(sys.modules, "blockspca._kernels.tiles", None)
+    use_kernels(monkeypatch, False)
+    for form in (of_factor, of_matrix, of_blocks):
+        test_lists_are_complete(form, kind)
+        for d in (1, 2, 3):
+            test_lists_that_are_longer_than_rows(form, d)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from blockspca.checker.__main__ import main
+from blockspca.checker.check import check_file
 from blockspca.checker.problem import Problem, Vector
-from blockspca.checker.records import Average, Rows, Sets, Variance
+from blockspca.checker.reading import ProofError
+from blockspca.checker.records import Average, Rows, Sets, Tree, Variance
+from blockspca.constraints import Constraints
 from blockspca.covariance import Covariance, residual
 from blockspca.limits import Status
 from blockspca.pipeline import solve
@@ -200,6 +203,49 @@ def test_a_file_has_a_proof_for_each_component(tmp_path, capsys):
     assert output.count("ACCEPTED: ") == 2
     write_proof(tmp_path / "two.proof", X, ([second], ()))
     assert main([str(tmp_path / "two.proof"), str(tmp_path / "X.npy")]) == 1
+
+
+PULL = np.array([[-1.0, 1.0, 0.3], [1.0, -1.0, 0.0], [0.3, 0.0, -3e14]])
+HARD = {  # A, k, rules
+    "terms that cancel": (-np.ones((5, 5)), 3, {}),
+    "a term of 1e14 that counts for nothing": (PULL, 3, {}),
+    "an optimum far below the largest entry": (np.diag([-1.0, 1e-40]), 2, {}),
+    "entries of 2^190": (np.eye(3) * 2.0**190, 2, {}),
+    "groups without a place": (
+        np.diag([3.0, 2, 1]) + 1,
+        2,
+        {"overlap_with": [1, 2], "min_overlap": 2},
+    ),
+}
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("name", HARD)
+def test_files_of_hard_matrices_are_accepted(tmp_path, name, exact):
+    A, k, rules = HARD[name]
+    result = solve(A, k, constraints=Constraints(**rules) if rules else None)
+    result.write_proof(tmp_path / "a.proof", A)
+    np.save(tmp_path / "A.npy", A)
+    (checked,) = check_file(tmp_path / "a.proof", tmp_path / "A.npy", exact)
+    claim = checked.proof.claims[0]
+    assert claim.upper == result.upper_bound
+    assert claim.objective == pytest.approx(result.objective, 1e-9, 1e-9)
+    poor = replace(result, objective=result.objective + 1e-8 * np.abs(A).max())
+    poor.write_proof(tmp_path / "a.proof", A)
+    with pytest.raises(ProofError, match="not reached"):
+        check_file(tmp_path / "a.proof", tmp_path / "A.npy", exact)
+
+
+def test_a_feature_to_include_counts_once():
+    """Twice the same row would be a bound for sets of fewer features."""
+    A = np.array([[0.0, 0, 0], [0, 1, 1], [0, 1, 1]])
+    x = np.array([0.0, 1.0, 0.0])
+    evidence = tuple(Tree(k, 1.0 + 1e-9, (0, 1, 2), 9) for k in (2, 3))
+    twice = Sets(include=(0, 0))
+    bound = Bound(1.0 + 1e-9, "", evidence)
+    result = Result(x, np.arange(3), 1.0, bound, 3, sets=twice)
+    with pytest.raises(VerificationError, match="above"):
+        verify(result, Covariance.from_matrix(A))
 
 
 def test_what_a_file_cannot_say_is_refused(tmp_path):

@@ -275,5 +275,6 @@ def sets_of(problem: Problem) -> Sets:
         groups=tuple(
             (int(most), tuple(features[rules.label == g].tolist()))
             for g, most in enumerate(rules.room)
+            if most > 0  # the features of other groups are in `without`
         ),
     )

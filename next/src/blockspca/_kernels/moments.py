@@ -18,23 +18,22 @@ from numba import types
 from .options import inputs, njit, outputs
 
 VECTOR, MATRIX = inputs(types.float64, 1), inputs(types.float64, 2)
-SPARSE = (inputs(types.int64, 1), inputs(types.int32, 1), VECTOR)
+BITS = inputs(types.uint64, 2)
 SUMS, MARKS = outputs(types.float64, 2), outputs(types.uint64, 1)
 ZERO = np.uint64(2**63)  # the bits of −0.0, which counts as 0.0
 WIDTH = 256  # columns at a time: their sums stay in the cache of the core
 
 
-@njit(types.void(MATRIX, VECTOR, VECTOR, types.int64, SUMS, MARKS))
-def add_dense(block, shift, weights, start, sums, marks):
-    """Add the samples start, start + 1, … of a dense block."""
+@njit(types.void(MATRIX, BITS, VECTOR, VECTOR, types.int64, SUMS, MARKS))
+def add_dense(block, bits, shift, weights, start, sums, marks):
+    """Add the samples start, start + 1, … of a dense block; `bits` are its bits."""
     n, d = block.shape
     for low in range(0, d, WIDTH):
         high = min(low + WIDTH, d)
         for s in range(n):
             w = weights[s]
-            row = block[s]
             for j in range(low, high):
-                x = row[j]
+                x = block[s, j]
                 c = x - shift[j]
                 term = w * c
                 before = sums[0, j]
@@ -55,42 +54,7 @@ def add_dense(block, shift, weights, start, sums, marks):
             v = np.uint64(start + s) * np.uint64(0x9E3779B97F4A7C15)
             v = (v ^ (v >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             v = (v ^ (v >> np.uint64(27))) | np.uint64(1)
-            bits = row.view(np.uint64)
             for j in range(low, high):
-                h = bits[j] if bits[j] != ZERO else np.uint64(0)
+                h = bits[s, j] if bits[s, j] != ZERO else np.uint64(0)
                 h = (h ^ (h >> np.uint64(31))) * np.uint64(0xBF58476D1CE4E5B9)
                 marks[j] += v * (h ^ (h >> np.uint64(29)))
-
-
-@njit(types.void(*SPARSE, VECTOR, VECTOR, types.int64, SUMS, MARKS))
-def add_sparse(pointers, indices, data, shift, weights, start, sums, marks):
-    """Add the stored numbers of a sparse block (CSR); zeros are not looked at."""
-    bits = data.view(np.uint64)
-    for s in range(len(pointers) - 1):
-        w = weights[s]
-        v = np.uint64(start + s) * np.uint64(0x9E3779B97F4A7C15)
-        v = (v ^ (v >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        v = (v ^ (v >> np.uint64(27))) | np.uint64(1)
-        for p in range(pointers[s], pointers[s + 1]):
-            j = indices[p]
-            x = data[p]
-            c = x - shift[j]
-            term = w * c
-            before = sums[0, j]
-            after = before + term
-            back = after - before
-            sums[1, j] += (before - (after - back)) + (term - back)
-            sums[0, j] = after
-            term *= c
-            before = sums[2, j]
-            after = before + term
-            back = after - before
-            sums[3, j] += (before - (after - back)) + (term - back)
-            sums[2, j] = after
-            size = abs(x)
-            sums[4, j] = size if size > sums[4, j] else sums[4, j]
-            sums[5, j] += w if x != shift[j] else 0.0
-            sums[6, j] += w
-            h = bits[p] if bits[p] != ZERO else np.uint64(0)
-            h = (h ^ (h >> np.uint64(31))) * np.uint64(0xBF58476D1CE4E5B9)
-            marks[j] += v * (h ^ (h >> np.uint64(29)))

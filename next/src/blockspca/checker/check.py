@@ -44,7 +44,7 @@ class RecordChecker:
     ) -> None:
         self.matrix, self.exact, self.records = matrix, exact, records
         self.upper: dict[int, float] = {}
-        self.include = np.array(sets.include, dtype=np.int64)
+        self.include = np.unique(np.array(sets.include, dtype=np.int64))
         self.lowest = float(matrix.diagonal.min()) - matrix.error
         self.label = np.full(matrix.size, -1)
         self.most = [most for most, _ in sets.groups]
@@ -263,16 +263,25 @@ def _form(
     vectors = [claim.vector, *problem.residual]
     used = np.unique([i for vector in vectors for i in vector.support])
     columns = columns_of(vectors, Y.shape[1])[used]
-    if not exact:
-        A, e = matrix.original(used)
-        return form_below(A, e, columns[:, 0], columns[:, 1:], False)
-    integer, bits, error = integers(Y, problem, used.tolist())
-    unit = Fraction(1, 2**bits)
-    A = np.array([Fraction(entry) * unit for entry in integer.ravel()], object)
-    fractions = [Fraction(value) for value in columns.ravel().tolist()]
-    rational = np.array(fractions, object).reshape(columns.shape)
-    A = A.reshape(integer.shape)
-    return form_below(A, error * unit, rational[:, 0], rational[:, 1:], True)
+    error: Any
+    entries, error = matrix.original(used)
+    if exact and (error or problem.residual):
+        whole, bits, error = integers(Y, problem, used.tolist())
+        unit = 1 / Fraction(2) ** bits
+        A, error = _fractions(whole) * unit, error * unit
+    elif problem.residual:
+        return form_below(entries, error, columns[:, 0], columns[:, 1:], False)
+    else:
+        A = _fractions(entries)
+    rational = _fractions(columns)
+    form, square = form_below(A, error, rational[:, 0], rational[:, 1:], True)
+    return (max(form, Fraction(0)) if problem.kind == "data" else form), square
+
+
+def _fractions(numbers: np.ndarray) -> Any:
+    """Return an array of fractions."""
+    exact = [Fraction(number) for number in numbers.ravel().tolist()]
+    return np.array(exact, object).reshape(numbers.shape)
 
 
 def check_file(

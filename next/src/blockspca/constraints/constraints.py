@@ -160,12 +160,17 @@ def problem_of(cov: Covariance, constraints: Any, k: int, is_path: bool) -> Prob
             )
         kept &= (label < 0) | (room[label] > 0)
     features = np.flatnonzero(kept)
+    causes = ["exclude"] * (len(exclude) > 0) + [limit] * (label is not None)
+    if not len(features):
+        raise ValueError(
+            f"{' and '.join(causes)} cannot leave no feature; use fewer constraints."
+        )
     rules = Rules(include, label, room).among(features)
     most = len(rules.first(np.arange(len(features)), k))
     if most < k:
         raise ValueError(
-            f"k = {k} must be at most {most}, because of exclude and {limit}; use a "
-            "smaller k, or fewer constraints."
+            f"k = {k} must be at most {most}, because of {' and '.join(causes)}; use "
+            "a smaller k, or fewer constraints."
         )
     if len(features) < d:
         cov = cov.subset(features)

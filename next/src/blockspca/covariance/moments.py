@@ -106,14 +106,17 @@ def add_block(
     sums: Sums, shift: FloatArray, weights: FloatArray | None, block: Any, start: int
 ) -> None:
     """Add a block of samples to sums about a shift."""
-    from .._kernels.moments import add_dense, add_sparse
-
     n = block.shape[0]
     w = np.ones(n) if weights is None else weights[start : start + n]
     if isinstance(block, np.ndarray):
-        add_dense(block, shift, w, start, sums.rows, sums.marks)
+        from .._kernels.moments import add_dense
+
+        bits = block.view(np.uint64)
+        add_dense(block, bits, shift, w, start, sums.rows, sums.marks)
         sums.rows[6] += w.sum()
     else:
+        from .._kernels.sparse_moments import add_sparse
+
         parts = arrays_of(block)
         add_sparse(*parts, shift, w, start, sums.rows, sums.marks)
 

@@ -47,6 +47,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     mean_, scale_ : arrays of shape (n_features,)
     explained_variance_, explained_variance_ratio_ : arrays of shape (n_components,)
         Variance of each score beyond those before it, and its share of the total.
+        `solution_.explained_variance` is the plain variance of each score.
 
     Examples
     --------

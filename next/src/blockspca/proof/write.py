@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..checker.problem import FORMAT, RULES, VERSION
+from ..covariance.kinds import table_of
 from .evidence import Average, Record, Tree
 
 if TYPE_CHECKING:
     from ..result import Result
 
-ROOM = 2.0**-31  # a file claims this share less of an objective: checkers round
+ROOM = 2.0**-31  # of the terms of an objective in a file, for their rounding
 NAMES = {kind: rule for rule, (kind, _) in RULES.items()}
 
 Vectors = Sequence[tuple[Sequence[int], Sequence[float]]]
@@ -39,13 +40,16 @@ def write_proof(
         regression on the scores of the vectors (features, loadings).
     """
     first = parts[0][0][0]
-    size = max(abs(each.objective) for results, _ in parts for each in results)
-    proofs = [_proof(results, vectors, size) for results, vectors in parts]
+    for results, _ in parts:
+        _refuse_unnamed(results[0])
+    digest = first.identity.sha256(data)  # refuses other data
+    scale = max(abs(each.objective) for results, _ in parts for each in results)
+    proofs = [_proof(results, vectors, data, scale) for results, vectors in parts]
     n, d = first.identity.shape
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "data": {"sha256": first.identity.sha256(data), "samples": n, "features": d},
+        "data": {"sha256": digest, "samples": n, "features": d},
         "proofs": proofs,
     }
     path = Path(path)
@@ -57,18 +61,23 @@ def write_proof(
         unfinished.unlink(missing_ok=True)
 
 
-def _proof(results: Sequence[Result], vectors: Vectors, size: float) -> dict[str, Any]:
-    result = results[0]
-    identity, sets = result.identity, result.sets
-    if identity is None or identity.weighted:
+def _refuse_unnamed(result: Result) -> None:
+    """Refuse a result about a matrix or sets that a file cannot name."""
+    if result.identity is None or result.identity.weighted:
         raise ValueError(
             "write_proof cannot name the matrix of this result: it was not made from "
             "data or a matrix alone; use verify(result, cov)."
         )
-    if sets.include:
+    if result.sets.include:
         raise ValueError(
             "write_proof does not support include; use verify(result, cov)."
         )
+
+
+def _proof(
+    results: Sequence[Result], vectors: Vectors, data: Any, scale: float
+) -> dict[str, Any]:
+    identity, sets = results[0].identity, results[0].sets
     problem: dict[str, Any] = {"kind": identity.kind}
     if identity.kind == "data":
         for key in ("center", "scale", "ddof"):
@@ -87,7 +96,7 @@ def _proof(results: Sequence[Result], vectors: Vectors, size: float) -> dict[str
         records += [record for record in each.bound.evidence if record not in records]
     return {
         "problem": problem,
-        "claims": [_claim(each, size) for each in results],
+        "claims": [_claim(each, data, scale) for each in results],
         "records": [_record(record) for record in records],
     }
 
@@ -100,7 +109,7 @@ def _vector(features: Sequence[int], x: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def _claim(result: Result, size: float) -> dict[str, Any]:
+def _claim(result: Result, data: Any, scale: float) -> dict[str, Any]:
     if result.bound.name != "none" and not result.bound.evidence:
         raise ValueError(
             "write_proof does not support nonnegative loadings: no checker has the "
@@ -111,13 +120,17 @@ def _claim(result: Result, size: float) -> dict[str, Any]:
             f"write_proof cannot write k = {result.k}: its bound has no evidence; use "
             "larger limits."
         )
+    x = result.x[result.support]
     # Where no variance is left, the roundings are those of the first component.
-    lower = result.objective - ROOM * (
-        size if result.message else abs(result.objective)
-    )
+    size = scale if result.message else abs(result.objective)
+    if result.identity.kind == "matrix":  # its terms may cancel
+        table, _ = table_of(data, "data")
+        rows = table.take(result.support, slice(0, table.shape[0]))
+        size = max(size, float(np.abs(x) @ np.abs(rows[result.support]) @ np.abs(x)))
+    lower = result.objective - ROOM * size
     return {
         "k": result.k,
-        **_vector(result.support.tolist(), result.x[result.support].tolist()),
+        **_vector(result.support.tolist(), x.tolist()),
         "objective": lower.hex(),
         "upper": float(result.upper_bound).hex(),
     }

@@ -24,7 +24,7 @@ from ..progress import Event
 from ..validation import FloatArray, Indices
 from .lists import Lists
 from .single import exact_lists, is_single, single_data
-from .sweep import ENTRIES, padded_lists, slices, sweep
+from .sweep import ENTRIES, FEW, padded_lists, slices, sorted_lists, sweep
 
 Columns = Callable[[Indices], FloatArray]
 
@@ -61,7 +61,11 @@ def factor_lists(
     listed = min(width, max(len(chosen) - 1, 1))
     error = gamma(n) * float(norms[0]) ** 2 * (1 + 1e-9)
 
-    if is_single(n, len(chosen), listed, float(norms[0]), run):
+    lists: tuple[NDArray[Any], NDArray[Any]]
+    if len(chosen) <= FEW and n * len(chosen) <= 8 * ENTRIES:
+        C = columns(order)
+        lists = sorted_lists(C.T @ C, listed)
+    elif is_single(n, len(chosen), listed, float(norms[0]), run):
         data, unit, longer = single_data(columns, order, norms, n, listed, run)
         lists = HalfPass(
             data.__getitem__, norms / unit, longer, np.float32, TILE

@@ -15,6 +15,7 @@ from .lists import Lists
 Stripe = TypeVar("Stripe")
 
 ENTRIES = 2**19  # entries of a stripe of whole rows, 4 MiB
+FEW = 256  # features whose rows NumPy sorts in 5 ms: no kernel has to be compiled
 
 
 def sweep(
@@ -48,14 +49,36 @@ def empty_lists(d: int, width: int) -> tuple[FloatArray, Indices]:
     return np.zeros((d, width)), np.full((d, width), -1, dtype=np.int64)
 
 
+def sorted_lists(A: FloatArray, width: int) -> tuple[FloatArray, Indices]:
+    """Return lists of a small matrix, by sorting its rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from blockspca.scan.sweep import sorted_lists
+    >>> sorted_lists(np.array([[9.0, 0, -2], [0, 9, 1], [-2, 1, 9]]), 2)[1].tolist()
+    [[2, -1], [2, -1], [0, 1]]
+    """
+    sizes = np.abs(A)
+    np.fill_diagonal(sizes, 0.0)
+    indices = np.argsort(-sizes, axis=1, kind="stable")[:, :width]
+    values = np.take_along_axis(sizes, indices, axis=1)
+    indices[values == 0] = -1
+    return values, indices
+
+
 def row_lists(
     strip: Callable[[slice], FloatArray], d: int, width: int, run: Run
 ) -> tuple[FloatArray, Indices]:
     """Return lists from whole rows of A: ``strip(rows)`` is A[rows, :]."""
+    width = min(width, max(d - 1, 1))
+    if d <= FEW:
+        return sorted_lists(strip(slice(0, d)), width)
+
     from .._kernels.tiles import ROWS, tile_kernels
 
     add_tile, _, none = tile_kernels(64)
-    values, indices = empty_lists(d, min(width, max(d - 1, 1)))
+    values, indices = empty_lists(d, width)
     patterns, columns = values.view(np.int64), np.arange(d)
 
     def fill(rows: slice) -> None:

@@ -19,13 +19,18 @@ MOST_SWAPS = 1000
 
 
 def extended(
-    matrix: FloatArray, support: Indices, size: int, rules: Rules = FREE
+    matrix: FloatArray,
+    support: Indices,
+    size: int,
+    rules: Rules = FREE,
+    pair: tuple[float, FloatArray] | None = None,
 ) -> Indices:
     """Add the feature j with the largest λmax [[λ(S), b], [b, A_jj]] up to a size.
 
     b = x'A_Sj with x the eigenvector of S. That eigenvalue is at most λ(S ∪ {j}), so
     the objective never falls. An empty support begins with the root, or with the
-    feature of largest variance. At least `size` features must be available.
+    feature of largest variance. At least `size` features must be available. `pair` is
+    λ(S) and x of the support, if the caller has them.
     """
     diagonal = matrix.diagonal()
     if len(support) == 0:
@@ -34,7 +39,8 @@ def extended(
         if len(support) == 0:
             scores = diagonal.copy()
         else:
-            value, x = leading_pair(principal(matrix, support))
+            value, x = pair or leading_pair(principal(matrix, support))
+            pair = None
             half = (diagonal - value) / 2
             scores = half + np.hypot(half, x @ matrix.take(support, 0))
             scores[support] = -np.inf

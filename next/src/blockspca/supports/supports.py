@@ -95,7 +95,8 @@ class Supports:
                 self._take_over(k)
             return
         positions = self.pool.positions(last.features)
-        positions = extended(self.pool.matrix, positions, k, self.pool.rules)
+        pair = (last.value, last.x) if len(last.x) else None
+        positions = extended(self.pool.matrix, positions, k, self.pool.rules, pair)
         self._offer(k, positions, 0 if is_over else MOST_SWAPS)
         if k in self._start:
             self.offer(k, self._start[k])
