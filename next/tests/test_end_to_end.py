@@ -178,6 +178,17 @@ def test_the_command_refuses_more_features_than_there_are(wine, tmp_path):
     assert "k = 3 of 3" in python("blockspca", "fit", data).stdout
 
 
+@pytest.mark.parametrize(
+    ("header", "sentence"),
+    [("1.5,2.5", "names in its first line"), (",a", "a column without a name")],
+)
+def test_a_table_with_a_doubtful_header_is_refused(tmp_path, header, sentence):
+    (tmp_path / "data.csv").write_text(f"{header}\n1,2\n3,5\n4,1\n")
+    fit = python("blockspca", "fit", tmp_path / "data.csv")
+    assert fit.returncode == 2
+    assert sentence in fit.stderr
+
+
 @parametrize_with_checks([bs.SparsePCA()])
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)

@@ -84,7 +84,19 @@ def read(path: Path) -> Any:
     if path.suffix == ".csv":
         import pandas
 
-        return pandas.read_csv(path)
+        table = pandas.read_csv(path)
+        unnamed = [str(name) for name in table if str(name).startswith("Unnamed: ")]
+        if unnamed:
+            raise ValueError(
+                f"{path} has a column without a name ({unnamed[0]}); write the file "
+                "without row names, or name the column."
+            )
+        numbers = pandas.to_numeric(table.columns.to_series(), errors="coerce")
+        if len(table.columns) and numbers.notna().all():
+            raise ValueError(
+                f"{path} must have names in its first line, not numbers; add a header."
+            )
+        return table
     raise ValueError(f"{path} must be a .csv or .npy file; convert it first.")
 
 
