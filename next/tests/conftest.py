@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,10 @@ if not IS_BASE and ROOT / "src" not in Path(blockspca.__file__).resolve().parent
         f"blockspca is imported from {blockspca.__file__}, not from {ROOT / 'src'}; "
         "run the tests by `sh run.sh test`."
     )
+
+# Background jobs of a shell ignore Ctrl-C, which tests send to themselves.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 hypothesis.settings.register_profile(
     "push", max_examples=40, derandomize=True, deadline=None, database=None

@@ -9,6 +9,7 @@ import pytest
 
 import blockspca as bs
 from blockspca import Constraints, Covariance, solve, solve_path
+from blockspca.constraints.nonnegative import nonnegative_pair
 
 NAMES = ("RPL3", "RPL10", "MT-CO1", "MT-ND1", "ACTB", "GAPDH", "CD3E")
 
@@ -187,3 +188,11 @@ def test_groups_of_a_series_go_by_name():
     rules = Constraints(groups=groups, max_per_group=1)
     result = solve(cov, 6, constraints=rules)
     assert {2, 3} - set(result.support.tolist())
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-160, 2.0**-1060, 0.0])
+def test_a_nonnegative_pair_has_length_one_for_entries_of_any_size(size):
+    A = np.array([[1.0, 0.25], [0.25, 1.0]]) * size
+    value, x = nonnegative_pair(A)
+    assert np.linalg.norm(x) == pytest.approx(1.0, rel=1e-15)
+    assert value == pytest.approx(1.25 * size, rel=1e-12, abs=0.0)

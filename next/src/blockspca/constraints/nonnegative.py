@@ -25,7 +25,10 @@ def nonnegative_pair(A: FloatArray) -> tuple[float, FloatArray]:
     >>> nonnegative_pair(np.array([[2.0, -1.0], [-1.0, 1.0]]))[1]
     array([1., 0.])
     """
-    n = len(A)
+    n, largest = len(A), float(np.abs(A).max())
+    # A power of two, so that nothing is rounded and no square underflows.
+    unit = float(np.ldexp(1.0, np.frexp(largest)[1])) if largest else 1.0
+    A = A / unit
     leading = leading_pair(A)[1]
     positive = np.where(np.eye(n, dtype=bool), A, np.maximum(A, 0.0))
     single = np.zeros(n)
@@ -51,4 +54,4 @@ def nonnegative_pair(A: FloatArray) -> tuple[float, FloatArray]:
         for y in (x, polished):
             if (y >= 0).all() and float(y @ A @ y) > value:
                 best, value = y, float(y @ A @ y)
-    return value, best
+    return value * unit, best
